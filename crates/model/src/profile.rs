@@ -17,6 +17,10 @@ pub struct Samples {
     pub stacks: Vec<Stack>,
     /// Samples that the kernel took and could not hand over.
     pub lost: u64,
+    /// CPU time of the threads that were sampled, by their own clocks, in the same slices. What
+    /// an arm has the kernel's threads or other processes do is not in it. `None` in files of an
+    /// iolens that did not note it.
+    pub cpu_ns: Option<u64>,
 }
 
 impl Samples {

@@ -283,13 +283,14 @@ fn noticed(explanation: &Explanation, analysis: &Analysis) -> Vec<String> {
     let off = |arm: &&ArmAttribution| !(0.8..=1.2).contains(&arm.both.coverage);
     for arm in attribution.arms.iter().filter(off).filter(|_| attribution.kernel) {
         lines.push(format!(
-            "{}: samples stand for {} of the CPU time that the kernel accounts: the timer did not \
-             keep up, or was held off.",
+            "{}: samples stand for {} of the CPU time that the kernel accounts to the sampled \
+             threads: the timer did not keep up, or was held off.",
             arm.arm,
             number::percent(arm.both.coverage)
         ));
     }
     lines.extend(attribution.missing.iter().map(|why| format!("Not sampled: {why}.")));
+    lines.extend(attribution.left_out.iter().map(|why| format!("Left out: {why}.")));
     lines.extend(attribution.failed.iter().map(|why| format!("A trial failed: {why}.")));
     lines
 }

@@ -37,6 +37,8 @@ pub struct Attribution {
     pub sampling_cost: Option<SamplingCost>,
     /// What could not be sampled, and why.
     pub missing: Vec<String>,
+    /// Trials of arms that are in no number here, and why.
+    pub left_out: Vec<String>,
 }
 
 /// What sampling cost an arm.
@@ -132,12 +134,12 @@ pub struct ScopeAttribution {
     /// Share of it that they were ready to run and had no CPU; what is left beside both, they
     /// were idle. Null likewise, and where the kernel counts nothing.
     pub waiting_share: Option<f64>,
-    /// CPU time that the samples stand for over that of the accounts; 1 where
-    /// the timer kept up. In user-only samples below it by the kernel's share.
+    /// CPU time that the samples stand for over that of the sampled threads'
+    /// accounts; 1 where the timer kept up. In user-only samples below it by the kernel's share.
     pub coverage: f64,
-    /// Classes with any samples, in the order of [`Class::ALL`].
+    /// Classes with any CPU time, in the order of [`Class::ALL`].
     pub classes: Vec<ClassShare>,
-    /// Functions in which the CPU was most often, by share of samples.
+    /// Functions in which the CPU was most often, by share of CPU time.
     pub functions: Vec<FunctionShare>,
 }
 
@@ -154,11 +156,11 @@ impl ScopeAttribution {
 pub struct ClassShare {
     /// The class.
     pub class: Class,
-    /// Samples in it.
+    /// Samples in it; none in [`Class::Unsampled`].
     pub samples: u64,
-    /// Its share of the samples, 0 to 1.
+    /// Its share of the CPU time, 0 to 1.
     pub share: Estimate,
-    /// That share of the CPU time per message, in ns.
+    /// The same as CPU time per message, in ns.
     pub ns_per_message: Estimate,
 }
 
@@ -171,7 +173,7 @@ pub struct FunctionShare {
     pub kernel: bool,
     /// Its class where it was seen most.
     pub class: Class,
-    /// Its share of the samples, 0 to 1.
+    /// Its share of the CPU time, 0 to 1.
     pub share: f64,
 }
 
@@ -267,6 +269,7 @@ pub fn attribute(trials: &[ProfileTrial]) -> Option<Attribution> {
             arms.push((&end.arm, &end.primitive));
         }
     }
+    let left_out = arms.iter().filter_map(|(arm, _)| left_out(&good, arm)).collect();
     let arms = arms.into_iter().filter_map(|(arm, primitive)| {
         let scope = |scope| of_scope(&good, arm, scope);
         Some(ArmAttribution {
@@ -297,7 +300,27 @@ pub fn attribute(trials: &[ProfileTrial]) -> Option<Attribution> {
         arms: arms.collect(),
         sampling_cost: of(&good),
         missing,
+        left_out,
     })
+}
+
+/// Says of how many trials of an arm the CPU time is not known.
+fn left_out(trials: &[&ProfileTrial], arm: &str) -> Option<String> {
+    let of_arm = |trial: &ProfileTrial| trial.ends.iter().any(|end| end.arm == arm);
+    let all = trials.iter().filter(|trial| of_arm(trial)).count();
+    let lacks = |end: &ProfileEnd| end.arm == arm && cpu_times(end).is_none();
+    let lacking = trials.iter().filter(|trial| trial.ends.iter().any(lacks)).count();
+    (lacking > 0).then(|| {
+        format!(
+            "{lacking} of {all} sampled trials of {arm}: the CPU time of what worked for it is \
+             not known"
+        )
+    })
+}
+
+/// CPU time of all that worked for an arm at an end, and of the sampled threads alone.
+fn cpu_times(end: &ProfileEnd) -> Option<(u64, u64)> {
+    end.counts.task_clock_ns.zip(end.samples.cpu_ns)
 }
 
 fn copied_share(trials: &[&ProfileTrial], arm: &str) -> Option<f64> {
@@ -312,10 +335,14 @@ struct Tally {
     samples: u64,
     lost: u64,
     by_class: BTreeMap<Class, u64>,
-    /// What the samples are shares of: the CPU time of the kernel's accounts,
-    /// or where the kernel was not sampled the user time that they stand for.
-    cpu_ns: f64,
-    /// CPU time of the kernel's accounts.
+    /// What the samples are shares of: the CPU time of the kernel's accounts
+    /// of the sampled threads, or where the kernel was not sampled the user
+    /// time that they stand for.
+    sampled_ns: f64,
+    /// CPU time of what worked for the arm and was not sampled. Where the
+    /// kernel was not, none: its threads have no user time.
+    unsampled_ns: f64,
+    /// CPU time of the kernel's accounts of the sampled threads.
     accounted_ns: f64,
     /// Time ready to run without a CPU; `None` where the kernel counts nothing.
     waited_ns: Option<f64>,
@@ -325,80 +352,82 @@ struct Tally {
 }
 
 impl Tally {
-    fn of_class(&self, class: Class) -> f64 {
-        self.by_class.get(&class).copied().unwrap_or(0) as f64
-    }
-
-    fn class_ns(&self, class: Class) -> f64 {
-        self.cpu_ns * self.of_class(class) / (self.samples as f64).max(1.0)
-    }
-}
-
-fn tallies(trials: &[&ProfileTrial], arm: &str, scope: Scope) -> Vec<Tally> {
-    let tally = |trial: &&ProfileTrial| {
+    /// `None` where a part of the CPU time is not known, and where there is
+    /// nothing to share out.
+    fn of(trial: &ProfileTrial, arm: &str, scope: Scope) -> Option<Tally> {
         let ends = trial.ends.iter().filter(|end| end.arm == arm && scope.takes(end));
         let mut tally = Tally { waited_ns: Some(0.0), ..Tally::default() };
         for end in ends {
+            let (all_ns, own_ns) = cpu_times(end)?;
             tally.lost += end.samples.lost;
             for stack in &end.samples.stacks {
                 tally.samples += stack.samples;
                 *tally.by_class.entry(Class::of(stack)).or_default() += stack.samples;
             }
-            let accounted_ns = end.counts.task_clock_ns.unwrap_or(0) as f64;
-            tally.accounted_ns += accounted_ns;
+            tally.accounted_ns += own_ns as f64;
             let waited = tally.waited_ns.zip(end.counts.run_delay_ns);
             tally.waited_ns = waited.map(|(sum, waited_ns)| sum + waited_ns as f64);
-            tally.cpu_ns += if end.kernel {
-                accounted_ns
-            } else {
-                (end.samples.total() * trial.sampling.period.0) as f64
+            let (sampled_ns, unsampled_ns) = match end.kernel {
+                true => (own_ns, all_ns.saturating_sub(own_ns)),
+                false => (end.samples.total() * trial.sampling.period.0, 0),
             };
+            tally.sampled_ns += sampled_ns as f64;
+            tally.unsampled_ns += unsampled_ns as f64;
             tally.time_ns += end.counts.time_ns as f64 * f64::from(trial.cell.threads);
             // Both ends count the same messages.
             tally.messages = tally.messages.max(end.counts.messages as f64);
         }
-        tally
-    };
-    let is_usable = |tally: &Tally| tally.samples > 0 && tally.messages > 0.0;
-    trials.iter().map(tally).filter(is_usable).collect()
+        (tally.samples > 0 && tally.messages > 0.0).then_some(tally)
+    }
+
+    fn cpu_ns(&self) -> f64 {
+        self.sampled_ns + self.unsampled_ns
+    }
+
+    fn class_ns(&self, class: Class) -> f64 {
+        if class == Class::Unsampled {
+            return self.unsampled_ns;
+        }
+        let of_class = self.by_class.get(&class).copied().unwrap_or(0) as f64;
+        self.sampled_ns * of_class / self.samples as f64
+    }
 }
 
 fn of_scope(trials: &[&ProfileTrial], arm: &str, scope: Scope) -> Option<ScopeAttribution> {
-    let tallies = tallies(trials, arm, scope);
-    if tallies.is_empty() {
-        return None;
-    }
+    let usable = trials.iter().filter_map(|&trial| Some((trial, Tally::of(trial, arm, scope)?)));
+    let (trials, tallies): (Vec<&ProfileTrial>, Vec<Tally>) = usable.unzip();
+    let period_ns = trials.first()?.sampling.period.0 as f64;
     let sum = |of: fn(&Tally) -> f64| tallies.iter().map(of).sum::<f64>();
     let accounted_ns = sum(|t| t.accounted_ns);
     let waited_ns: Option<f64> = match scope {
         Scope::Both => None,
         Scope::Sender | Scope::Receiver => tallies.iter().map(|t| t.waited_ns).sum(),
     };
-    let period_ns = trials.first().map_or(0.0, |trial| trial.sampling.period.0 as f64);
     let samples: u64 = tallies.iter().map(|t| t.samples).sum();
     let class = |class: Class| {
-        let of_class: u64 = tallies.iter().filter_map(|t| t.by_class.get(&class)).sum();
-        (of_class > 0).then(|| ClassShare {
+        let has = tallies.iter().any(|t| t.class_ns(class) > 0.0);
+        has.then(|| ClassShare {
             class,
-            samples: of_class,
+            samples: tallies.iter().filter_map(|t| t.by_class.get(&class)).sum(),
             share: share_of(&tallies, class),
             ns_per_message: ratio(&tallies, |t| (t.class_ns(class), t.messages)),
         })
     };
+    let of_sample = sum(|t| t.sampled_ns) / sum(Tally::cpu_ns) / samples as f64;
     Some(ScopeAttribution {
         samples,
         lost: tallies.iter().map(|t| t.lost).sum(),
-        cpu_ns_per_message: ratio(&tallies, |t| (t.cpu_ns, t.messages)),
+        cpu_ns_per_message: ratio(&tallies, |t| (t.cpu_ns(), t.messages)),
         busy_share: (scope != Scope::Both).then(|| accounted_ns / sum(|t| t.time_ns)),
         waiting_share: waited_ns.map(|waited_ns| waited_ns / sum(|t| t.time_ns)),
         coverage: samples as f64 * period_ns / accounted_ns,
         classes: Class::ALL.into_iter().filter_map(class).collect(),
-        functions: functions(trials, arm, scope, samples),
+        functions: functions(&trials, arm, scope, of_sample),
     })
 }
 
 fn share_of(tallies: &[Tally], class: Class) -> Estimate {
-    let mut estimate = ratio(tallies, |t| (t.of_class(class), t.samples as f64));
+    let mut estimate = ratio(tallies, |t| (t.class_ns(class), t.cpu_ns()));
     // A share is one: the t interval knows nothing of its bounds.
     if let Some(interval) = &mut estimate.interval {
         *interval = Interval { low: interval.low.max(0.0), high: interval.high.min(1.0) };
@@ -434,13 +463,11 @@ fn estimate(value: f64, pulls: &[f64]) -> Estimate {
 /// What `arm` spends beyond `other`; `None` where they share no trial.
 fn against(trials: &[ProfileTrial], arm: &str, other: &str) -> Option<Against> {
     // Paired: both arms took turns in the same trials.
-    let has_both = |trial: &&ProfileTrial| {
-        let has = |label: &str| trial.ends.iter().any(|e| e.arm == label && e.samples.total() > 0);
-        trial.status == Status::Ok && has(arm) && has(other)
-    };
-    let good: Vec<&ProfileTrial> = trials.iter().filter(has_both).collect();
-    let (of_arm, of_other) = (tallies(&good, arm, Scope::Both), tallies(&good, other, Scope::Both));
-    if of_arm.is_empty() || of_arm.len() != of_other.len() {
+    let good = trials.iter().filter(|trial| trial.status == Status::Ok);
+    let of = |trial, label| Tally::of(trial, label, Scope::Both);
+    let pairs = good.filter_map(|trial| of(trial, arm).zip(of(trial, other)));
+    let (of_arm, of_other): (Vec<Tally>, Vec<Tally>) = pairs.unzip();
+    if of_arm.is_empty() {
         return None;
     }
     let less = |parts: &dyn Fn(&Tally) -> (f64, f64)| {
@@ -449,43 +476,44 @@ fn against(trials: &[ProfileTrial], arm: &str, other: &str) -> Option<Against> {
         estimate(a - b, &pulls)
     };
     let difference = |class: Class| {
-        let seen = of_arm.iter().chain(&of_other).any(|t| t.by_class.contains_key(&class));
+        let seen = of_arm.iter().chain(&of_other).any(|t| t.class_ns(class) > 0.0);
         seen.then(|| ClassDifference {
             class,
             ns_per_message: less(&|t| (t.class_ns(class), t.messages)),
-            share: less(&|t| (t.of_class(class), t.samples as f64)),
+            share: less(&|t| (t.class_ns(class), t.cpu_ns())),
         })
     };
     let mut classes: Vec<ClassDifference> = Class::ALL.into_iter().filter_map(difference).collect();
     classes.sort_by(|a, b| b.ns_per_message.value.abs().total_cmp(&a.ns_per_message.value.abs()));
     let is_own = |class: &Class| {
-        let share = |tallies: &[Tally]| ratio(tallies, |t| (t.of_class(*class), t.samples as f64));
+        let share = |tallies: &[Tally]| share_of(tallies, *class);
         let has = share(&of_arm).interval.is_some_and(|interval| interval.low > 0.0);
         let enough = has && share(&of_arm).value >= OWN_SHARE_MIN;
         // Unattributed says nothing, and user code is never its own.
         enough && *class != Class::Unattributed && share(&of_other).value <= OTHER_SHARE_MAX
     };
     let own: Vec<Class> = Class::ALL.into_iter().filter(is_own).collect();
-    let together = |t: &Tally| own.iter().map(|&class| t.of_class(class)).sum::<f64>();
+    let together = |t: &Tally| own.iter().map(|&class| t.class_ns(class)).sum::<f64>();
     let only = (!own.is_empty()).then(|| Only {
-        share: ratio(&of_arm, |t| (together(t), t.samples as f64)),
+        share: ratio(&of_arm, |t| (together(t), t.cpu_ns())),
         classes: own.clone(),
     });
     Some(Against {
         only,
         arm: arm.to_owned(),
         other: other.to_owned(),
-        cpu_ns_per_message: less(&|t| (t.cpu_ns, t.messages)),
+        cpu_ns_per_message: less(&|t| (t.cpu_ns(), t.messages)),
         classes,
     })
 }
 
-/// The functions in which the CPU was, most frequent first.
+/// The functions in which the CPU was, most frequent first. A sample is
+/// `of_sample` of the CPU time.
 fn functions(
     trials: &[&ProfileTrial],
     arm: &str,
     scope: Scope,
-    samples: u64,
+    of_sample: f64,
 ) -> Vec<FunctionShare> {
     let mut seen: BTreeMap<(&str, bool), BTreeMap<Class, u64>> = BTreeMap::new();
     let ends = trials.iter().flat_map(|trial| &trial.ends);
@@ -501,7 +529,7 @@ fn functions(
         .filter_map(|((symbol, kernel), classes)| {
             let total: u64 = classes.values().sum();
             let (class, _) = classes.into_iter().max_by_key(|(_, samples)| *samples)?;
-            let share = total as f64 / samples as f64;
+            let share = total as f64 * of_sample;
             Some(FunctionShare { symbol: symbol.to_owned(), kernel, class, share })
         })
         .collect();

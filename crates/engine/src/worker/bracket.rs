@@ -83,6 +83,13 @@ pub(crate) struct Inner {
     counted: Snapshot,
 }
 
+impl Inner {
+    /// CPU time of the thread alone since `before`.
+    pub(crate) fn own_cpu_ns(&self, before: &Inner) -> u64 {
+        self.cpu_ns - before.cpu_ns
+    }
+}
+
 /// Counts the processes that a thread has started as its own. What only a thread is
 /// asked for is unknown then: a zero would be a claim.
 pub(crate) fn with_children(counts: &mut Counts, children: &Children) {
@@ -346,7 +353,7 @@ fn between(inner: [&Inner; 2], outer: [&Outer; 2]) -> Counts {
         )
     };
     Counts {
-        task_clock_ns: Some(inner[1].cpu_ns - inner[0].cpu_ns),
+        task_clock_ns: Some(inner[1].own_cpu_ns(inner[0])),
         voluntary_switches: used(|u| u.voluntary_switches),
         involuntary_switches: used(|u| u.involuntary_switches),
         minor_faults: used(|u| u.minor_faults),

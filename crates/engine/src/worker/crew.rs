@@ -44,6 +44,8 @@ pub(crate) struct ThreadSlice {
     /// When the slice was over for this thread.
     pub(crate) end_ns: u64,
     pub(crate) counts: Counts,
+    /// CPU time of the thread alone: `counts` has that of its helpers and children as well.
+    pub(crate) own_cpu_ns: u64,
 }
 
 /// What one thread brings home.

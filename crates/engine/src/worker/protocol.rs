@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use super::link::Peer;
 
 /// Version of this protocol; another one is refused by either side.
-pub const PROTOCOL_VERSION: u32 = 12;
+pub const PROTOCOL_VERSION: u32 = 13;
 
 /// Version and commit of this build; see the build script.
 pub const BUILD: &str = env!("IOLENS_BUILD");

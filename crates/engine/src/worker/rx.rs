@@ -128,7 +128,7 @@ fn thread_slices(
         let times = times.get_mut(slice.arm).filter(|_| slice.kind == SliceKind::Measured);
         let streams = &mut streams[slice.arm];
         let done = task.run(receiver.as_mut(), streams, times, &mut bracket)?;
-        sampler.collect(slice, done.span.first_call_ns, done.end_ns);
+        sampler.collect(slice, &done);
         slices.push(done);
     }
     let homes = follower.homes();
@@ -254,7 +254,8 @@ impl Task<'_> {
             _ => received.tally.bytes / self.crew.trial.cell.size.0,
         };
         let span = Span { first_call_ns: received.first_ns, last_call_ns: received.end_ns };
-        Ok(ThreadSlice { span, end_ns: received.end_ns, counts })
+        let own_cpu_ns = inner_after.own_cpu_ns(&inner_before);
+        Ok(ThreadSlice { span, end_ns: received.end_ns, counts, own_cpu_ns })
     }
 
     /// Receives a lead, of which nothing is counted.

@@ -12,6 +12,7 @@ use iolens_sys::perf_event::sampling::{Reach, Record, Sampler, Space, Trigger};
 use iolens_sys::perf_event::{Event, Kind, Mode, Refusal, Scope};
 use iolens_sys::proc::Root;
 
+use super::crew::ThreadSlice;
 use super::protocol::EndSamples;
 use iolens_harness::counters::not_permitted;
 use iolens_harness::symbols::Symbols;
@@ -34,6 +35,8 @@ pub(crate) struct StackSampler {
 struct ArmStacks {
     seen: HashMap<Addresses, u64>,
     lost: u64,
+    /// CPU time of the thread in the slices that count.
+    cpu_ns: u64,
 }
 
 impl StackSampler {
@@ -85,17 +88,19 @@ impl StackSampler {
         if on { sampler.enable() } else { sampler.disable() }
     }
 
-    /// Takes in what was sampled since the last call, all of it after `slice`
-    /// if it was within `from_ns..=to_ns` on `CLOCK_MONOTONIC`. Called after
-    /// every slice, outside its clock.
-    pub(crate) fn collect(&mut self, slice: &Slice, from_ns: u64, to_ns: u64) {
+    /// Takes in what was sampled since the last call: it belongs to `slice` if it lies
+    /// between the thread's first call and its end there. Called after every slice,
+    /// outside its clock.
+    pub(crate) fn collect(&mut self, slice: &Slice, done: &ThreadSlice) {
+        let Some(arm) = self.arms.get_mut(slice.arm) else { return };
+        let is_measured = slice.kind == SliceKind::Measured;
+        arm.cpu_ns += if is_measured { done.own_cpu_ns } else { 0 };
         let Some(sampler) = &mut self.sampler else { return };
-        let arm = &mut self.arms[slice.arm];
         // A thread that never got to do anything has no first call.
-        let counts = slice.kind == SliceKind::Measured && from_ns > 0;
+        let from_ns = Some(done.span.first_call_ns).filter(|&ns| is_measured && ns > 0);
         sampler.drain(|record| match record {
             Record::Sample { time_ns, stack } => {
-                if counts && (from_ns..=to_ns).contains(&time_ns) {
+                if from_ns.is_some_and(|from_ns| (from_ns..=done.end_ns).contains(&time_ns)) {
                     *arm.seen.entry(stack.frames().collect()).or_default() += 1;
                 }
             }
@@ -132,7 +137,40 @@ pub(crate) fn merge<'a>(
         let mut stacks: Vec<Stack> =
             named.into_iter().map(|(folded, samples)| Stack { folded, samples }).collect();
         stacks.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.folded.cmp(&b.folded)));
-        Samples { stacks, lost: parts.map(|part| part.lost).sum() }
+        Samples {
+            stacks,
+            lost: parts.clone().map(|part| part.lost).sum(),
+            cpu_ns: Some(parts.map(|part| part.cpu_ns).sum()),
+        }
     };
     Some(EndSamples { arms: (0..arms).map(of_arm).collect(), kernel, missing })
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_harness::op::Span;
+    use iolens_model::outcome::Counts;
+    use iolens_model::trial::Work;
+
+    use super::*;
+
+    /// What helpers and children spent is in the counts, and not in the samples.
+    #[test]
+    fn samples_have_the_cpu_time_of_their_threads_in_measured_slices() {
+        let mut sampler = StackSampler { arms: vec![ArmStacks::default()], ..Default::default() };
+        let done = |own_cpu_ns| ThreadSlice {
+            span: Span { first_call_ns: 0, last_call_ns: 0 },
+            end_ns: 0,
+            counts: Counts { task_clock_ns: Some(1000), ..Counts::default() },
+            own_cpu_ns,
+        };
+        for (kind, own_cpu_ns) in
+            [(SliceKind::Warm, 1), (SliceKind::Measured, 20), (SliceKind::Measured, 300)]
+        {
+            let slice = Slice { arm: 0, kind, round: 0, work: Work::Messages(1) };
+            sampler.collect(&slice, &done(own_cpu_ns));
+        }
+        let merged = merge([&sampler, &sampler].into_iter()).unwrap();
+        assert_eq!(merged.arms[0].cpu_ns, Some(640));
+    }
 }

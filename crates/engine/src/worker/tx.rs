@@ -68,7 +68,7 @@ fn thread_slices(
         let budget = &budgets[index];
         let task = Task { crew, thread, slice, is_first, budget, way: *way };
         let done = task.run(sender.as_mut(), &mut bracket)?;
-        sampler.collect(slice, done.span.first_call_ns, done.end_ns);
+        sampler.collect(slice, &done);
         slices.push(done);
     }
     let arm_facts = facts_of(&senders);
@@ -175,7 +175,8 @@ impl Task<'_> {
             bracket::with_children(&mut counts, &children);
         }
         counts.file = done.file.map(|reads| around.map_or(reads, |around| reads.plus(&around)));
-        Ok(ThreadSlice { span, end_ns, counts })
+        let own_cpu_ns = inner_after.own_cpu_ns(&inner_before);
+        Ok(ThreadSlice { span, end_ns, counts, own_cpu_ns })
     }
 
     /// Waits until nothing of the kernel's goes on for any thread: what the next slice has

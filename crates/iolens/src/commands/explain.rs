@@ -5,11 +5,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use iolens_engine::stage;
+use iolens_file::copy::copiers;
 use iolens_harness::host;
 use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::Status;
 use iolens_model::plan::{Axes, Plan};
+use iolens_model::profile::ProfileEnd;
 use iolens_model::run::{Run, RunHeader};
 use iolens_report::explain as rendered;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
@@ -47,8 +49,10 @@ pub(crate) fn explain(args: &args::Explain) -> Result<ExitCode, Failure> {
         write_new(path, rendered::folded(&of_cell).as_bytes(), args.overwrite)?;
     }
     let explanation = attribution::explain(&of_cell, &run.header.plan.baseline).pop();
-    let Some(explanation) = explanation.filter(|e| !e.attribution.arms.is_empty()) else {
-        return nothing(&run, &cell, is_interrupted);
+    let explanation = match explanation {
+        Some(explanation) if !explanation.attribution.arms.is_empty() => explanation,
+        Some(empty) => return nothing(&run, &cell, empty.attribution.left_out, is_interrupted),
+        None => return nothing(&run, &cell, Vec::new(), is_interrupted),
     };
     show(args, &run, &explanation, &database);
     Ok(if is_interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
@@ -74,24 +78,30 @@ fn chosen_cell<'a>(
     })
 }
 
-/// Labels of the arms that are meant. Programs of the user's are not sampled.
+/// Whether an arm works in processes that it starts, which are not sampled: their CPU time would
+/// look like that of starting them and waiting.
+fn is_program(plan: &Plan, id: &str) -> bool {
+    plan.is_program(id) || plan.copy().is_some_and(|axes| copiers::program(id, axes).is_some())
+}
+
+/// Labels of the arms that are meant; programs are not sampled.
 fn chosen_arms(
     plan: &Plan,
     cell: &CellAnalysis,
     wanted: &[String],
 ) -> Result<Vec<String>, Failure> {
     let labels = || cell.arms.iter().map(|arm| arm.arm.label.clone());
-    let is_program = |name: &str| plan.is_program(name);
     if wanted.is_empty() {
         let compared = cell.arms.iter().filter(|arm| is_compared(arm.arm.role));
-        let own = compared.filter(|arm| !is_program(&arm.arm.primitive));
-        return Ok(own.map(|arm| arm.arm.label.clone()).collect());
+        let own = compared.filter(|arm| !is_program(plan, &arm.arm.primitive));
+        let own: Vec<String> = own.map(|arm| arm.arm.label.clone()).collect();
+        return match own.is_empty() {
+            false => Ok(own),
+            true => Err(not_sampled(&cell.cell.to_string(), "all that it compares are programs")),
+        };
     }
-    if let Some(name) = wanted.iter().find(|name| is_program(name)) {
-        return Err(usage!(
-            "cannot sample `{name}`: it is a program of yours, and iolens samples its own methods\n  \
-             perf record shows where the time of a program goes"
-        ));
+    if let Some(name) = wanted.iter().find(|name| is_program(plan, name)) {
+        return Err(not_sampled(&format!("`{name}`"), "it is a program"));
     }
     match wanted.iter().find(|name| !labels().any(|label| label == **name)) {
         None => Ok(wanted.to_vec()),
@@ -103,9 +113,18 @@ fn chosen_arms(
     }
 }
 
+fn not_sampled(what: &str, why: &str) -> Failure {
+    usage!(
+        "cannot sample {what}: {why}, and iolens samples only its own methods\n  perf record shows \
+         where the time of a program goes"
+    )
+}
+
+/// Whether each arm has samples of which is known whose CPU time they are.
 fn is_sampled(run: &Run, cell: &Cell, arms: &[String]) -> bool {
     let good = || run.profiles.iter().filter(|t| t.cell == *cell && t.status == Status::Ok);
-    arms.iter().all(|arm| good().any(|trial| trial.ends.iter().any(|end| end.arm == *arm)))
+    let is_of = |end: &ProfileEnd, arm: &str| end.arm == arm && end.samples.cpu_ns.is_some();
+    arms.iter().all(|arm| good().any(|trial| trial.ends.iter().any(|end| is_of(end, arm))))
 }
 
 /// Samples on this machine, if it is the run's.
@@ -145,16 +164,18 @@ fn sampled_plan(plan: &Plan, allow: &Allow) -> Plan {
     plan
 }
 
-/// Takes programs of the user's out, which are not sampled.
+/// Takes programs out, which are not sampled.
 fn without_programs(plan: &mut Plan) {
-    let methods = plan.methods();
-    if plan.is_program(&plan.baseline) {
+    let methods = plan.primitives.iter().filter(|id| !is_program(plan, id));
+    let methods: Vec<String> = methods.cloned().collect();
+    if is_program(plan, &plan.baseline) {
         plan.baseline = methods.first().cloned().unwrap_or_default();
     }
     plan.primitives = methods;
     match &mut plan.axes {
         Axes::Net(axes) => axes.external.clear(),
         Axes::File(axes) => axes.external.clear(),
+        Axes::Copy(axes) => axes.external.clear(),
         Axes::Syscall(axes) => axes.external.clear(),
         _ => {}
     }
@@ -195,14 +216,19 @@ fn refuse_change(header: &RunHeader, host: &HostFacts) -> Result<(), Failure> {
 }
 
 /// Why there is nothing to show.
-fn nothing(run: &Run, cell: &Cell, is_interrupted: bool) -> Result<ExitCode, Failure> {
+fn nothing(
+    run: &Run,
+    cell: &Cell,
+    left_out: Vec<String>,
+    is_interrupted: bool,
+) -> Result<ExitCode, Failure> {
     if is_interrupted {
         return Ok(ExitCode::from(INTERRUPTED));
     }
     let trials = || run.profiles.iter().filter(|trial| trial.cell == *cell);
     let reasons = trials().filter_map(|trial| trial.reason.clone());
     let missing = trials().flat_map(|trial| &trial.not_measured).map(|entry| entry.why.clone());
-    let why = reasons.chain(missing).next_back();
+    let why = reasons.chain(missing).chain(left_out).next_back();
     Err(unusable!(
         "no samples of {cell}: {}",
         why.as_deref().unwrap_or("none of its arms can be measured here")

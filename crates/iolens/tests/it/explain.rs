@@ -52,6 +52,21 @@ fn samples_are_kept() {
     assert!(list(&shown["cells"]).iter().all(|cell| cell["n"].as_u64() == Some(2)));
 }
 
+/// What a program does is no work of the thread that waits for it.
+#[test]
+fn programs_are_not_sampled() {
+    let place = Place::new();
+    place.make_folder("copies");
+    let copy = "run copy --engines read_write,cp --file-sizes 64KiB --block-size 4KiB --dir \
+                PLACE/copies --quick --passes 2 --rounds 3 --progress none";
+    place.run(copy).ended(0);
+    let refusal = "is a program, and iolens samples only its own methods";
+    place.fail_each(
+        2,
+        [("explain last 1 --arms cp", refusal), ("explain last 1 --arms read_write,cp", refusal)],
+    );
+}
+
 #[test]
 fn what_cannot_be_explained_is_said() {
     let place = ran();

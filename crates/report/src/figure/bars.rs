@@ -114,5 +114,6 @@ pub(crate) fn class_of(class: Class) -> &'static str {
         Class::IoUring => "c-orange tile",
         Class::Scheduler => "c-green tile",
         Class::Unattributed => "c-grey tile",
+        Class::Unsampled => "c-ink tile",
     }
 }

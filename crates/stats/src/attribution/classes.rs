@@ -41,11 +41,14 @@ pub enum Class {
     Scheduler,
     /// No rule knows it.
     Unattributed,
+    /// What ran for the arm and had no samples: threads of the kernel's, by
+    /// its accounts.
+    Unsampled,
 }
 
 impl Class {
     /// Every class, in the order in which figures and tables show them.
-    pub const ALL: [Class; 14] = [
+    pub const ALL: [Class; 15] = [
         Class::User,
         Class::SyscallEntry,
         Class::CopyFromUser,
@@ -60,6 +63,7 @@ impl Class {
         Class::IoUring,
         Class::Scheduler,
         Class::Unattributed,
+        Class::Unsampled,
     ];
 
     /// The words in tables and legends.
@@ -80,6 +84,7 @@ impl Class {
             Class::IoUring => "io_uring",
             Class::Scheduler => "scheduler and wake-up",
             Class::Unattributed => "unattributed",
+            Class::Unsampled => "threads not sampled",
         }
     }
 

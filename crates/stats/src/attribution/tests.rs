@@ -36,12 +36,13 @@ fn end(arm: &str, sends: bool, stacks: &[(&str, u64)]) -> ProfileEnd {
         .iter()
         .map(|(folded, samples)| Stack { folded: (*folded).to_owned(), samples: *samples })
         .collect();
-    let samples = Samples { stacks, lost: 0 };
+    let mut samples = Samples { stacks, lost: 0, cpu_ns: None };
+    samples.cpu_ns = Some(1_000_000 * samples.total());
     let counts = Counts {
         messages: 1000,
         time_ns: 2_000_000 * samples.total(),
         // A sample stands for a millisecond.
-        task_clock_ns: Some(1_000_000 * samples.total()),
+        task_clock_ns: samples.cpu_ns,
         run_delay_ns: Some(250_000 * samples.total()),
         ..Counts::default()
     };
@@ -158,10 +159,57 @@ fn user_time_is_not_taken_for_all_cpu_time() {
     let mut one = trial(1, vec![end("send", true, &[(USER, 10)])]);
     one.ends[0].kernel = false;
     one.ends[0].counts.task_clock_ns = Some(1_000_000_000);
+    one.ends[0].samples.cpu_ns = Some(1_000_000_000);
     let found = attribute(&[one.clone(), one]).unwrap();
     let both = &found.arms[0].both;
     assert!((both.cpu_ns_per_message.value - 10_000.0).abs() < 1e-6, "10 ms over 1000 messages");
     assert!((both.coverage - 0.01).abs() < 1e-12);
+}
+
+/// A kernel's thread that works beside the sampled one, for as long.
+#[test]
+fn what_was_not_sampled_is_a_class_of_its_own() {
+    let mut trials = trials();
+    for trial in &mut trials {
+        let sender = &mut trial.ends[2];
+        sender.counts.task_clock_ns = sender.samples.cpu_ns.map(|own_ns| 2 * own_ns);
+    }
+    let found = attribute(&trials).unwrap();
+    let sender = found.arms[1].scope(Scope::Sender).unwrap();
+    let ns = |class| sender.class(class).unwrap().ns_per_message.value;
+    assert!((ns(Class::LateCopy) - 40_000.0).abs() < 1e-6, "as without it");
+    assert!((ns(Class::Unsampled) - 100_000.0).abs() < 1e-6);
+    assert!((sender.cpu_ns_per_message.value - 200_000.0).abs() < 1e-6);
+    assert!((share(sender, Class::Unsampled) - 0.5).abs() < 1e-12);
+    let total: f64 = sender.classes.iter().map(|class| class.share.value).sum();
+    assert!((total - 1.0).abs() < 1e-12, "{total}");
+    let user = sender.functions.iter().find(|function| function.symbol == USER).unwrap();
+    assert!((user.share - 0.3).abs() < 1e-12, "{user:?}");
+    assert!((sender.coverage - 1.0).abs() < 1e-12, "the timer kept up");
+    assert_eq!(sender.busy_share, Some(0.5), "of the sampled thread");
+    let against = &explain(&trials, "send")[0].against[0];
+    assert_eq!(against.classes[0].class, Class::Unsampled);
+    let sum: f64 = against.classes.iter().map(|class| class.ns_per_message.value).sum();
+    assert!((sum - against.cpu_ns_per_message.value).abs() < 1e-6, "the parts are the whole");
+}
+
+/// Its messages would count, and its CPU time would not.
+#[test]
+fn a_trial_without_its_cpu_time_is_left_out() {
+    let mut trials = trials();
+    trials[0].ends[2].counts.task_clock_ns = None;
+    trials[1].ends[3].samples.cpu_ns = None;
+    let found = attribute(&trials).unwrap();
+    assert_eq!(found.left_out.len(), 1, "{:?}", found.left_out);
+    assert!(found.left_out[0].starts_with("2 of 5 sampled trials of zerocopy:"));
+    let both = &found.arms[1].both;
+    assert!((both.cpu_ns_per_message.value - 150_000.0).abs() < 1e-6, "150 ms over 1000 messages");
+    assert_eq!(both.samples, 3 * 150);
+    let total: f64 = both.functions.iter().map(|function| function.share).sum();
+    assert!((total - 1.0).abs() < 1e-12, "functions are those of the same trials: {total}");
+    let against = &explain(&trials, "send")[0].against[0];
+    assert_eq!(against.cpu_ns_per_message.n, 3, "pairs that both are known of");
+    assert!(against.cpu_ns_per_message.value.abs() < 1e-6);
 }
 
 #[test]
