@@ -106,6 +106,7 @@ pub(crate) fn class_of(class: Class) -> &'static str {
         Class::PagePinning => "c-purple part",
         Class::LateCopy => "c-orange part",
         Class::Socket => "c-blue part",
+        Class::Pipe => "c-vermilion tile",
         Class::SoftirqReceive => "c-green part",
         Class::CopyToUser => "c-ink part",
         Class::Memory => "c-blue tile",

@@ -25,6 +25,8 @@ pub enum Class {
     LateCopy,
     /// Sockets and their protocols, outside softirq.
     Socket,
+    /// Pipes, and moving pages through them.
+    Pipe,
     /// The receive path, from the device's queue to the socket's.
     SoftirqReceive,
     /// Payload from the kernel's memory into the program's.
@@ -33,7 +35,7 @@ pub enum Class {
     Memory,
     /// Page faults.
     PageFault,
-    /// The page cache and file systems.
+    /// The page cache and file systems, paths among them.
     PageCache,
     /// `io_uring` itself, not what it was asked to do.
     IoUring,
@@ -48,13 +50,14 @@ pub enum Class {
 
 impl Class {
     /// Every class, in the order in which figures and tables show them.
-    pub const ALL: [Class; 15] = [
+    pub const ALL: [Class; 16] = [
         Class::User,
         Class::SyscallEntry,
         Class::CopyFromUser,
         Class::PagePinning,
         Class::LateCopy,
         Class::Socket,
+        Class::Pipe,
         Class::SoftirqReceive,
         Class::CopyToUser,
         Class::Memory,
@@ -76,6 +79,7 @@ impl Class {
             Class::PagePinning => "page pinning",
             Class::LateCopy => "late copy",
             Class::Socket => "socket and protocol",
+            Class::Pipe => "pipe and splice",
             Class::SoftirqReceive => "softirq receive",
             Class::CopyToUser => "copy to user",
             Class::Memory => "memory allocation",
@@ -96,32 +100,39 @@ impl Class {
             return Class::User;
         }
         let symbols: Vec<&str> = frames.map(|frame| frame.symbol).collect();
-        let is_one_of = |names: &[&str]| {
-            symbols.iter().any(|symbol| names.iter().any(|name| is_called(symbol, name)))
-        };
-        let found = RULES.iter().find(|(_, names)| is_one_of(names));
-        found.map_or(Class::Unattributed, |(class, _)| *class)
+        let found = RULES.iter().find(|rule| symbols.iter().any(|symbol| rule.knows(symbol)));
+        if let Some(rule) = found {
+            return rule.class;
+        }
+        let innermost = symbols.iter().rev().find(|symbol| !THUNKS.knows(symbol));
+        let last = innermost.filter(|symbol| ENTRY.knows(symbol));
+        last.map_or(Class::Unattributed, |_| ENTRY.class)
     }
 }
 
-/// A class, and names that make a stack belong to it. A `*` at the end stands
-/// for any ending.
-type Rule = (Class, &'static [&'static str]);
+/// Names that make a stack belong to a class. A `*` at the end stands for any
+/// ending.
+struct Rule {
+    class: Class,
+    names: &'static [&'static str],
+}
 
-fn is_called(symbol: &str, name: &str) -> bool {
-    match name.strip_suffix('*') {
-        Some(beginning) => symbol.starts_with(beginning),
-        None => symbol == name,
+impl Rule {
+    fn knows(&self, symbol: &str) -> bool {
+        self.names.iter().any(|name| match name.strip_suffix('*') {
+            Some(beginning) => symbol.starts_with(beginning),
+            None => symbol == *name,
+        })
     }
 }
 
 const RULES: &[Rule] = &[
     // net/core/skbuff.c: skb_orphan_frags_rx() calls skb_copy_ubufs().
-    (Class::LateCopy, &["skb_copy_ubufs", "skb_orphan_frags*"]),
+    Rule { class: Class::LateCopy, names: &["skb_copy_ubufs", "skb_orphan_frags*"] },
     // net/core/datagram.c, skbuff.c, lib/iov_iter.c, mm/gup.c.
-    (
-        Class::PagePinning,
-        &[
+    Rule {
+        class: Class::PagePinning,
+        names: &[
             "__zerocopy_sg_from_iter",
             "zerocopy_sg_from_iter",
             "zerocopy_fill_skb_from_iter",
@@ -144,10 +155,10 @@ const RULES: &[Rule] = &[
             "__sock_zerocopy_*",
             "skb_zcopy_*",
         ],
-    ),
-    (
-        Class::PageFault,
-        &[
+    },
+    Rule {
+        class: Class::PageFault,
+        names: &[
             "asm_exc_page_fault",
             "exc_page_fault",
             "do_user_addr_fault",
@@ -155,11 +166,11 @@ const RULES: &[Rule] = &[
             "do_page_fault",
             "do_mem_abort",
         ],
-    ),
+    },
     // net/socket.c, lib/iov_iter.c: arguments, not payload.
-    (
-        Class::SyscallEntry,
-        &[
+    Rule {
+        class: Class::SyscallEntry,
+        names: &[
             "copy_msghdr_from_user",
             "sendmsg_copy_msghdr",
             "recvmsg_copy_msghdr",
@@ -171,12 +182,12 @@ const RULES: &[Rule] = &[
             "move_addr_to_kernel",
             "move_addr_to_user",
         ],
-    ),
+    },
     // kernel/sched: a wake-up in softirq costs an interrupt of another CPU,
     // and belongs to whoever slept.
-    (
-        Class::Scheduler,
-        &[
+    Rule {
+        class: Class::Scheduler,
+        names: &[
             "schedule",
             "__schedule",
             "schedule_*",
@@ -206,11 +217,11 @@ const RULES: &[Rule] = &[
             "x64_sys_sched_*",
             "__x64_sys_sched_*",
         ],
-    ),
+    },
     // lib/iov_iter.c, arch/*/lib: the functions that move payload.
-    (
-        Class::CopyFromUser,
-        &[
+    Rule {
+        class: Class::CopyFromUser,
+        names: &[
             "_copy_from_iter*",
             "__copy_from_iter*",
             "copy_page_from_iter*",
@@ -221,10 +232,10 @@ const RULES: &[Rule] = &[
             "__copy_user_nocache*",
             "__copy_user_flushcache",
         ],
-    ),
-    (
-        Class::CopyToUser,
-        &[
+    },
+    Rule {
+        class: Class::CopyToUser,
+        names: &[
             "_copy_to_iter*",
             "__copy_to_iter*",
             "copy_page_to_iter*",
@@ -233,10 +244,10 @@ const RULES: &[Rule] = &[
             "simple_copy_to_iter",
             "copyout*",
         ],
-    ),
-    (
-        Class::SoftirqReceive,
-        &[
+    },
+    Rule {
+        class: Class::SoftirqReceive,
+        names: &[
             "net_rx_action",
             "__do_softirq",
             "handle_softirqs",
@@ -250,10 +261,10 @@ const RULES: &[Rule] = &[
             "netif_rx*",
             "__netif_rx",
         ],
-    ),
-    (
-        Class::Memory,
-        &[
+    },
+    Rule {
+        class: Class::Memory,
+        names: &[
             "__alloc_skb",
             "alloc_skb*",
             "__napi_alloc*",
@@ -293,10 +304,10 @@ const RULES: &[Rule] = &[
             "do_madvise",
             "unmap_*",
         ],
-    ),
-    (
-        Class::PageCache,
-        &[
+    },
+    Rule {
+        class: Class::PageCache,
+        names: &[
             "filemap_*",
             "generic_file_*",
             "generic_perform_write",
@@ -308,11 +319,26 @@ const RULES: &[Rule] = &[
             "page_cache_*",
             "submit_bio*",
             "blk_*",
+            // fs/namei.c, fs/open.c, fs/dcache.c.
+            "getname*",
+            "link_path_walk*",
+            "walk_component",
+            "step_into*",
+            "lookup_fast",
+            "path_openat",
+            "path_lookupat",
+            "filename_lookup",
+            "filename_create",
+            "user_path_at*",
+            "d_lookup",
+            "__d_lookup*",
+            "do_filp_open",
+            "do_sys_open*",
         ],
-    ),
-    (
-        Class::Socket,
-        &[
+    },
+    Rule {
+        class: Class::Socket,
+        names: &[
             "tcp_*",
             "__tcp_*",
             "udp_*",
@@ -335,12 +361,6 @@ const RULES: &[Rule] = &[
             "loopback_xmit",
             "veth_*",
             "unix_*",
-            "pipe_*",
-            "anon_pipe_*",
-            "splice_*",
-            "__splice_*",
-            "do_splice*",
-            "vmsplice_*",
             "lock_sock*",
             "__lock_sock*",
             "release_sock",
@@ -354,10 +374,26 @@ const RULES: &[Rule] = &[
             "do_sock_setsockopt",
             "__sys_setsockopt",
         ],
-    ),
-    (
-        Class::IoUring,
-        &[
+    },
+    // fs/pipe.c, fs/splice.c.
+    Rule {
+        class: Class::Pipe,
+        names: &[
+            "pipe_*",
+            "anon_pipe_*",
+            "splice_*",
+            "__splice_*",
+            "do_splice*",
+            "iter_file_splice_write",
+            "iter_to_pipe",
+            "vmsplice_*",
+            "do_sendfile",
+            "do_tee",
+        ],
+    },
+    Rule {
+        class: Class::IoUring,
+        names: &[
             "io_*",
             "__io_*",
             "iou_*",
@@ -367,28 +403,35 @@ const RULES: &[Rule] = &[
             "__x64_sys_io_uring_*",
             "__arm64_sys_io_uring_*",
         ],
-    ),
-    (
-        Class::SyscallEntry,
-        &[
-            "entry_SYSCALL*",
-            "syscall_*",
-            "do_syscall_64",
-            "x64_sys_call",
-            "el0_svc*",
-            "el0t_64_sync*",
-            "invoke_syscall",
-            "do_el0_svc",
-            "exit_to_user_mode*",
-            "irqentry_exit_to_user_mode",
-            "__x64_sys_*",
-            "__arm64_sys_*",
-            "entry_*",
-            "srso_*",
-            "retbleed_*",
-        ],
-    ),
+    },
 ];
+
+/// Of every system call's stack these are the outermost functions, so they say something of the
+/// innermost only.
+const ENTRY: Rule = Rule {
+    class: Class::SyscallEntry,
+    names: &[
+        "entry_SYSCALL*",
+        "syscall_*",
+        "do_syscall_64",
+        "x64_sys_call",
+        "el0_svc*",
+        "el0t_64_sync*",
+        "invoke_syscall",
+        "do_el0_svc",
+        "exit_to_user_mode*",
+        "irqentry_exit_to_user_mode",
+        "__x64_sys_*",
+        "__arm64_sys_*",
+        "entry_*",
+    ],
+};
+
+/// Every function may return or jump through these: they do what the one before them does.
+const THUNKS: Rule = Rule {
+    class: Class::Unattributed,
+    names: &["srso_*", "retbleed_*", "__x86_return_thunk", "__x86_indirect_*"],
+};
 
 #[cfg(test)]
 mod tests {
@@ -463,10 +506,38 @@ mod tests {
     }
 
     #[test]
+    fn a_system_call_that_no_rule_knows_is_not_its_entry() {
+        const READ: &str = "read;entry_SYSCALL_64_after_hwframe_[k];do_syscall_64_[k]";
+        check(&format!("{READ};ksys_read_[k];vfs_read_[k];read_zero_[k]"), Class::Unattributed);
+        check("read;el0_svc_[k];invoke_syscall_[k];read_zero_[k]", Class::Unattributed);
+        let thunk = "srso_alias_return_thunk_[k];srso_alias_safe_ret_[k]";
+        check(&format!("{READ};ksys_read_[k];read_zero_[k];{thunk}"), Class::Unattributed);
+        check(&format!("{READ};read_zero_[k];__x86_return_thunk_[k]"), Class::Unattributed);
+        check(&format!("{READ};x64_sys_call_[k];{thunk}"), Class::SyscallEntry);
+        check(&format!("{READ};__x64_sys_getppid_[k]"), Class::SyscallEntry);
+        check(&format!("{READ};syscall_exit_to_user_mode_[k]"), Class::SyscallEntry);
+    }
+
+    #[test]
+    fn paths_are_file_systems_and_pipes_no_sockets() {
+        const CALL: &str = "call;entry_SYSCALL_64_after_hwframe_[k];do_syscall_64_[k]";
+        let open = format!("{CALL};__x64_sys_openat_[k];do_sys_openat2_[k]");
+        check(&format!("{open};getname_flags_[k];strncpy_from_user_[k]"), Class::PageCache);
+        check(&format!("{open};path_openat_[k];link_path_walk_[k]"), Class::PageCache);
+        check(&format!("{CALL};vfs_statx_[k];filename_lookup_[k]"), Class::PageCache);
+        check(&format!("{CALL};ksys_read_[k];vfs_read_[k];anon_pipe_read_[k]"), Class::Pipe);
+        let splice = format!("{CALL};__x64_sys_sendfile64_[k];do_sendfile_[k]");
+        check(&format!("{splice};splice_direct_to_actor_[k]"), Class::Pipe);
+        check(&format!("{splice};filemap_splice_read_[k]"), Class::PageCache);
+        let socket = "splice_to_socket_[k];sock_sendmsg_[k];tcp_sendmsg_locked_[k]";
+        check(&format!("{splice};{socket}"), Class::Socket);
+    }
+
+    #[test]
     fn every_class_has_its_place_and_words() {
-        for (class, names) in RULES {
-            assert!(Class::ALL.contains(class));
-            assert!(names.iter().all(|name| !name.is_empty() && *name != "*"));
+        for rule in RULES.iter().chain([&ENTRY, &THUNKS]) {
+            assert!(Class::ALL.contains(&rule.class));
+            assert!(rule.names.iter().all(|name| !name.is_empty() && *name != "*"));
         }
         let mut words: Vec<&str> = Class::ALL.iter().map(|class| class.words()).collect();
         words.sort_unstable();
