@@ -225,6 +225,8 @@ const RULES: &[Rule] = &[
             "_copy_from_iter*",
             "__copy_from_iter*",
             "copy_page_from_iter*",
+            // Its name from 6.12 on.
+            "copy_folio_from_iter*",
             "copy_from_user_iter*",
             "csum_and_copy_from_iter*",
             "csum_partial_copy_from_user",
@@ -309,6 +311,7 @@ const RULES: &[Rule] = &[
         class: Class::PageCache,
         names: &[
             "filemap_*",
+            "__filemap_*",
             "generic_file_*",
             "generic_perform_write",
             "iomap_*",
@@ -516,6 +519,16 @@ mod tests {
         check(&format!("{READ};x64_sys_call_[k];{thunk}"), Class::SyscallEntry);
         check(&format!("{READ};__x64_sys_getppid_[k]"), Class::SyscallEntry);
         check(&format!("{READ};syscall_exit_to_user_mode_[k]"), Class::SyscallEntry);
+    }
+
+    #[test]
+    fn newer_names_are_known() {
+        const WRITE: &str = "write;do_syscall_64_[k];ksys_write_[k];vfs_write_[k];\
+                             ext4_buffered_write_iter_[k];generic_perform_write_[k]";
+        check(&format!("{WRITE};copy_folio_from_iter_atomic_[k]"), Class::CopyFromUser);
+        let fault = "copy_folio_from_iter_atomic_[k];asm_exc_page_fault_[k]";
+        check(&format!("{WRITE};{fault}"), Class::PageFault);
+        check("write;do_syscall_64_[k];__filemap_get_folio_[k]", Class::PageCache);
     }
 
     #[test]
