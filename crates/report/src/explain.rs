@@ -95,16 +95,7 @@ fn of_pair(explanation: &Explanation, against: &Against) -> Vec<String> {
             number::list(only.classes.iter().map(|class| class.words())),
         ));
     }
-    let Some(of_other) = arms.iter().find(|a| a.arm == against.other) else { return sentences };
-    let worth = WORTH_SAYING * of_other.both.cpu_ns_per_message.value;
-    let said: Vec<String> = against
-        .classes
-        .iter()
-        .filter(|class| is_sure(&class.ns_per_message))
-        .filter(|class| class.ns_per_message.value.abs() >= worth)
-        .take(NAMED_MAX)
-        .map(part)
-        .collect();
+    let said: Vec<String> = worth_saying(explanation, against).take(NAMED_MAX).map(part).collect();
     let total = &against.cpu_ns_per_message;
     let unit = unit_of(explanation);
     let is_alone = explanation.attribution.cell.is_alone();
@@ -129,6 +120,17 @@ fn of_pair(explanation: &Explanation, against: &Against) -> Vec<String> {
         false => format!("{beginning}; the largest sure parts: {}.", said.join(", ")),
     });
     sentences
+}
+
+/// Classes that differ surely, and by enough; largest difference first.
+fn worth_saying<'a>(
+    explanation: &Explanation,
+    against: &'a Against,
+) -> impl Iterator<Item = &'a ClassDifference> {
+    let other = explanation.attribution.arms.iter().find(|arm| arm.arm == against.other);
+    let worth = other.map_or(0.0, |arm| WORTH_SAYING * arm.both.cpu_ns_per_message.value);
+    let sure = against.classes.iter().filter(|class| is_sure(&class.ns_per_message));
+    sure.filter(move |class| class.ns_per_message.value.abs() >= worth)
 }
 
 /// What a unit of work of the cell is called.
@@ -267,7 +269,8 @@ fn sampling(explanation: &Explanation) -> Vec<String> {
     lines.push(format!(
         "Samples of cpu-clock every {} of a thread's CPU time, in trials of their own; on loopback \
          and veth the sender's CPU runs the receive path in softirq, so both ends together is the \
-         honest sum. Intervals: t over trials, pointwise 95%.",
+         honest sum. Intervals: t over trials, 95%; those of differences hold for all classes and \
+         methods together.",
         time(attribution.period_ns as f64)
     ));
     lines
@@ -419,6 +422,23 @@ mod tests {
         let screen = shown(true);
         let (_, below) = screen.split_once("Both ends together").unwrap();
         insta::assert_snapshot!(below);
+    }
+
+    /// A class that differs surely, by less than 2 % of the other arm's CPU time.
+    #[test]
+    fn small_differences_are_not_named() {
+        let (mut explanation, analysis) = explanation();
+        let style = Style::plain(100);
+        let said = |of: &Explanation| text("4f1c09ab", of, &analysis, &style, false);
+        assert!(said(&explanation).contains("it adds late copy"));
+        let small = 0.019 * explanation.attribution.arms[0].both.cpu_ns_per_message.value;
+        for class in &mut explanation.against[0].classes {
+            let value = class.ns_per_message.value.signum() * small;
+            class.ns_per_message.value = value;
+            class.ns_per_message.interval = Some(Interval { low: value, high: value });
+        }
+        let nothing = "no class of work surely differs by 2% of send_staged's";
+        assert!(said(&explanation).contains(nothing));
     }
 
     #[test]

@@ -182,9 +182,10 @@ pub struct FunctionShare {
 pub struct ClassDifference {
     /// The class.
     pub class: Class,
-    /// CPU time per message of the arm less that of the other, in ns.
+    /// CPU time per message of the arm less that of the other, in ns; its
+    /// interval holds with those of all classes and arms together.
     pub ns_per_message: Estimate,
-    /// The arm's share less the other's.
+    /// The arm's share less the other's, likewise.
     pub share: Estimate,
 }
 
@@ -205,7 +206,8 @@ pub struct Against {
     pub arm: String,
     /// Label of the other one.
     pub other: String,
-    /// CPU time per message of the arm less that of the other, both ends, ns.
+    /// CPU time per message of the arm less that of the other, both ends, ns;
+    /// its interval holds with those of all arms together.
     pub cpu_ns_per_message: Estimate,
     /// By class, of both ends, largest difference first.
     pub classes: Vec<ClassDifference>,
@@ -240,10 +242,9 @@ pub fn explain(trials: &[ProfileTrial], baseline: &str) -> Vec<Explanation> {
         let attribution = attribute(&of_cell)?;
         let labels = || attribution.arms.iter().map(|arm| arm.arm.as_str());
         let other = labels().find(|label| *label == baseline).or_else(|| labels().next());
-        let against = labels()
-            .filter(|label| Some(*label) != other)
-            .filter_map(|arm| against(&of_cell, arm, other?))
-            .collect();
+        let arms: Vec<&str> = labels().filter(|label| Some(*label) != other).collect();
+        let of_arm = |arm: &&str| against(&of_cell, arm, other?, arms.len());
+        let against = arms.iter().filter_map(of_arm).collect();
         Some(Explanation { attribution, against })
     };
     cells.into_iter().filter_map(explanation).collect()
@@ -449,19 +450,21 @@ fn pulls(tallies: &[Tally], parts: impl Fn(&Tally) -> (f64, f64)) -> (f64, Vec<f
 /// A ratio of totals with its pointwise 95 % interval over trials.
 fn ratio(tallies: &[Tally], parts: impl Fn(&Tally) -> (f64, f64)) -> Estimate {
     let (value, pulls) = pulls(tallies, parts);
-    estimate(value, &pulls)
+    estimate(value, &pulls, 1)
 }
 
-fn estimate(value: f64, pulls: &[f64]) -> Estimate {
+/// With an interval that is one of `of`, all of which hold with 95 % (Bonferroni).
+fn estimate(value: f64, pulls: &[f64], of: usize) -> Estimate {
     let n = count(pulls.len());
+    let p = 1.0 - 0.025 / of as f64;
     let half = Moments::of(pulls)
-        .and_then(|moments| moments.half_width(quantile(moments.n.saturating_sub(1), 0.975)?));
+        .and_then(|moments| moments.half_width(quantile(moments.n.saturating_sub(1), p)?));
     let interval = half.map(|half| Interval::about(value, half));
     Estimate { value, interval, n }
 }
 
-/// What `arm` spends beyond `other`; `None` where they share no trial.
-fn against(trials: &[ProfileTrial], arm: &str, other: &str) -> Option<Against> {
+/// What `arm`, one of `arms`, spends beyond `other`; `None` where they share no trial.
+fn against(trials: &[ProfileTrial], arm: &str, other: &str, arms: usize) -> Option<Against> {
     // Paired: both arms took turns in the same trials.
     let good = trials.iter().filter(|trial| trial.status == Status::Ok);
     let of = |trial, label| Tally::of(trial, label, Scope::Both);
@@ -470,20 +473,20 @@ fn against(trials: &[ProfileTrial], arm: &str, other: &str) -> Option<Against> {
     if of_arm.is_empty() {
         return None;
     }
-    let less = |parts: &dyn Fn(&Tally) -> (f64, f64)| {
+    let less = |of: usize, parts: &dyn Fn(&Tally) -> (f64, f64)| {
         let ((a, a_pulls), (b, b_pulls)) = (pulls(&of_arm, parts), pulls(&of_other, parts));
         let pulls: Vec<f64> = a_pulls.iter().zip(&b_pulls).map(|(a, b)| a - b).collect();
-        estimate(a - b, &pulls)
+        estimate(a - b, &pulls, of)
     };
-    let difference = |class: Class| {
-        let seen = of_arm.iter().chain(&of_other).any(|t| t.class_ns(class) > 0.0);
-        seen.then(|| ClassDifference {
-            class,
-            ns_per_message: less(&|t| (t.class_ns(class), t.messages)),
-            share: less(&|t| (t.class_ns(class), t.cpu_ns())),
-        })
+    let is_seen = |class: &Class| of_arm.iter().chain(&of_other).any(|t| t.class_ns(*class) > 0.0);
+    let seen: Vec<Class> = Class::ALL.into_iter().filter(is_seen).collect();
+    let all = seen.len() * arms;
+    let difference = |&class: &Class| ClassDifference {
+        class,
+        ns_per_message: less(all, &|t| (t.class_ns(class), t.messages)),
+        share: less(all, &|t| (t.class_ns(class), t.cpu_ns())),
     };
-    let mut classes: Vec<ClassDifference> = Class::ALL.into_iter().filter_map(difference).collect();
+    let mut classes: Vec<ClassDifference> = seen.iter().map(difference).collect();
     classes.sort_by(|a, b| b.ns_per_message.value.abs().total_cmp(&a.ns_per_message.value.abs()));
     let is_own = |class: &Class| {
         let share = |tallies: &[Tally]| share_of(tallies, *class);
@@ -502,7 +505,7 @@ fn against(trials: &[ProfileTrial], arm: &str, other: &str) -> Option<Against> {
         only,
         arm: arm.to_owned(),
         other: other.to_owned(),
-        cpu_ns_per_message: less(&|t| (t.cpu_ns(), t.messages)),
+        cpu_ns_per_message: less(arms, &|t| (t.cpu_ns(), t.messages)),
         classes,
     })
 }

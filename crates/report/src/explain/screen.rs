@@ -8,7 +8,7 @@ use iolens_stats::attribution::{
     Against, ArmAttribution, Class, Explanation, SamplingCost, ScopeAttribution,
 };
 
-use super::{is_sure, noticed, time, time_of, unit_of};
+use super::{WORTH_SAYING, is_sure, noticed, time, time_of, unit_of, worth_saying};
 use crate::number::{InWords, count, list};
 
 /// Classes that are named of a difference, at most.
@@ -127,10 +127,10 @@ fn plus(difference: f64) -> String {
 /// What a method saves against the baseline and what it spends instead.
 fn difference(explanation: &Explanation, against: &Against) -> Vec<Text> {
     let arm = shown(explanation, &against.arm).map_or(against.arm.clone(), ArmAttribution::shown);
-    let sure = || against.classes.iter().filter(|class| is_sure(&class.ns_per_message));
-    let all: f64 = sure().map(|class| class.ns_per_message.value.abs()).sum();
+    let worth = || worth_saying(explanation, against);
+    let all: f64 = worth().map(|class| class.ns_per_message.value.abs()).sum();
     let named = |is_less: bool| -> Vec<String> {
-        sure()
+        worth()
             .map(|class| (class.class, class.ns_per_message.value))
             .filter(|(_, ns)| (*ns < 0.0) == is_less && ns.abs() >= WORTH_NAMING * all)
             .take(NAMED_MAX)
@@ -145,7 +145,12 @@ fn difference(explanation: &Explanation, against: &Against) -> Vec<Text> {
         (true, false) => format!("{} more than {} in all", time(total.value), against.other),
     };
     let said = match (less.is_empty(), more.is_empty()) {
-        (true, true) => format!("{arm}: no class of work differs surely"),
+        (true, true) => format!(
+            "{arm}: no class of work surely differs by {:.0}% of {}'s {} or more",
+            100.0 * WORTH_SAYING,
+            against.other,
+            time_of(explanation)
+        ),
         (false, true) => format!("{arm} saves {}", list(&less)),
         (true, false) => format!("{arm} adds {}", list(&more)),
         (false, false) => format!("{arm} saves {}; it adds {}", list(&less), list(&more)),

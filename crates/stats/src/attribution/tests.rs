@@ -9,6 +9,9 @@ use iolens_model::reading::NotMeasured;
 use iolens_model::tuning::Tuning;
 use iolens_model::units::{Bytes, Nanos};
 
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
 use super::*;
 
 fn cell() -> Cell {
@@ -138,6 +141,52 @@ fn what_only_one_arm_has_is_found() {
     assert!((against.classes[0].ns_per_message.value - 40_000.0).abs() < 1e-6);
     let sum: f64 = against.classes.iter().map(|class| class.ns_per_message.value).sum();
     assert!((sum - against.cpu_ns_per_message.value).abs() < 1e-6, "the parts are the whole");
+}
+
+/// Nine classes, each of which is looked at.
+#[test]
+fn equal_arms_seldom_differ_surely_in_any_class() {
+    const RUNS: u32 = 400;
+    const LEAVES: [&str; 9] = [
+        "user",
+        "do_syscall_64_[k]",
+        "_copy_from_iter_[k]",
+        "tcp_sendmsg_[k]",
+        "net_rx_action_[k]",
+        "_copy_to_iter_[k]",
+        "__alloc_skb_[k]",
+        "schedule_[k]",
+        "filemap_read_[k]",
+    ];
+    let mut rng = Pcg64Mcg::seed_from_u64(9);
+    let mut drawn = |arm: &str| {
+        let mut stacks = LEAVES.map(|leaf| (leaf, 0));
+        (0..270).for_each(|_| stacks[rng.random_range(0..LEAVES.len())].1 += 1);
+        end(arm, true, &stacks)
+    };
+    let mut differs = || {
+        let trials = (1..=5).map(|number| trial(number, vec![drawn("send"), drawn("twin")]));
+        let trials: Vec<ProfileTrial> = trials.collect();
+        let found = against(&trials, "twin", "send", 1).unwrap();
+        assert_eq!(found.classes.len(), LEAVES.len());
+        let mut intervals = found.classes.iter().map(|class| class.ns_per_message.interval);
+        intervals.any(|interval| !interval.unwrap().contains(0.0))
+    };
+    let share = (0..RUNS).filter(|_| differs()).count() as f64 / f64::from(RUNS);
+    // By chance three standard errors more.
+    assert!(share <= 0.05 + 3.0 * (0.05 * 0.95 / f64::from(RUNS)).sqrt(), "{share}");
+}
+
+/// The more arms are compared, the wider each interval.
+#[test]
+fn intervals_hold_for_all_arms_together() {
+    let width = |arms| {
+        let found = against(&trials(), "zerocopy", "send", arms).unwrap();
+        let interval = found.classes[0].ns_per_message.interval.unwrap();
+        interval.high - interval.low
+    };
+    // Three classes; t(4) at 1 - 0.025/3 is 3.961, at 1 - 0.025/6 it is 4.851.
+    assert!((width(2) / width(1) - 4.851 / 3.961).abs() < 1e-3, "{}", width(2) / width(1));
 }
 
 #[test]
