@@ -4,10 +4,19 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use iolens_model::profile::{KERNEL_MARK, UNNAMED};
+use iolens_model::profile::{KERNEL_MARK, SYSCALL_EXIT, UNNAMED};
+use iolens_sys::peek;
 use iolens_sys::perf_event::sampling::Space;
 use iolens_sys::proc::Root;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
+
+/// The instruction of a system call: `syscall`.
+#[cfg(target_arch = "x86_64")]
+const CALL: [u8; 2] = [0x0f, 0x05];
+
+/// The instruction of a system call: `svc #0`.
+#[cfg(not(target_arch = "x86_64"))]
+const CALL: [u8; 4] = [0x01, 0x00, 0x00, 0xd4];
 
 /// A table from addresses to names.
 #[derive(Debug, Default)]
@@ -87,11 +96,29 @@ impl Symbols {
         })
     }
 
+    /// Why samples of the kernel's way back from system calls cannot be told
+    /// from those of the program, if they cannot.
+    pub fn code_hidden(&self) -> Option<String> {
+        let errno = peek::bytes_at::<1>(self.mappings.first()?.start).err()?;
+        Some(format!(
+            "the way back from system calls, which counts as user code here: this program cannot \
+             read its own code with process_vm_readv: {errno}"
+        ))
+    }
+
     /// A stack, innermost first, in its folded form. Callers of the program
     /// are kept as far as they lie in its code: code without frame pointers
     /// has none.
+    ///
+    /// The kernel returns to the program with interrupts off, so a timer that
+    /// is due by then is seen at the instruction behind the call.
     pub fn fold(&self, stack: &[(Space, u64)]) -> String {
-        let mut names: Vec<String> = Vec::with_capacity(stack.len());
+        let mut names: Vec<String> = Vec::with_capacity(stack.len() + 1);
+        if let Some(&(Space::User, address)) = stack.first()
+            && self.follows_call(address)
+        {
+            names.push(format!("{SYSCALL_EXIT}{KERNEL_MARK}"));
+        }
         for &(space, address) in stack {
             match space {
                 Space::Kernel => {
@@ -111,10 +138,22 @@ impl Symbols {
         names.join(";")
     }
 
+    /// The executable mapping that an address lies in.
+    fn mapping(&self, address: u64) -> Option<&Mapping> {
+        let inside = |mapping: &&Mapping| (mapping.start..mapping.end).contains(&address);
+        self.mappings.iter().find(inside)
+    }
+
+    /// Whether the instruction before an address is that of a system call.
+    fn follows_call(&self, address: u64) -> bool {
+        let before = address.checked_sub(CALL.len() as u64);
+        let before = before.filter(|&before| self.mapping(before).is_some());
+        before.is_some_and(|before| peek::bytes_at(before) == Ok(CALL))
+    }
+
     /// The name of a function of the program; of code without one its file's.
     fn user(&self, address: u64) -> Option<String> {
-        let inside = |mapping: &&Mapping| (mapping.start..mapping.end).contains(&address);
-        let mapping = self.mappings.iter().find(inside)?;
+        let mapping = self.mapping(address)?;
         let offset = address - mapping.start + mapping.offset;
         let name = self.files.get(&mapping.path).and_then(|table| table.find(offset));
         let file = Path::new(&mapping.path)
@@ -243,6 +282,36 @@ ffffffffc0000000 t veth_xmit\t[veth]
         let here = this_program_names_its_own_functions as fn() as usize as u64;
         let folded = symbols.fold(&[(Space::User, here)]);
         assert!(folded.contains("this_program_names_its_own_functions"), "{folded}");
+    }
+
+    /// Where a system call of this process returns to.
+    fn behind_a_call(symbols: &Symbols) -> u64 {
+        const PAGE: usize = 4096;
+        let pages = |mapping: &Mapping| (mapping.start..mapping.end).step_by(PAGE);
+        let find = |start: u64| {
+            let page = peek::bytes_at::<PAGE>(start).ok()?;
+            let at = page.windows(CALL.len()).position(|bytes| bytes == CALL)?;
+            Some(start + (at + CALL.len()) as u64)
+        };
+        symbols.mappings.iter().flat_map(pages).find_map(find).unwrap()
+    }
+
+    #[test]
+    fn a_sample_behind_a_system_call_is_the_kernels() {
+        let symbols = Symbols::here(&Root::real());
+        assert_eq!(symbols.code_hidden(), None);
+        let behind = behind_a_call(&symbols);
+        let exit = format!("{SYSCALL_EXIT}{KERNEL_MARK}");
+        let is_exit = |stack: &[(Space, u64)]| symbols.fold(stack).ends_with(&exit);
+        assert!(is_exit(&[(Space::User, behind)]), "{}", symbols.fold(&[(Space::User, behind)]));
+        assert!(!is_exit(&[(Space::User, behind - 1)]));
+        assert!(!is_exit(&[(Space::Kernel, behind)]));
+        assert!(!is_exit(&[(Space::User, 1)]));
+        let caller = symbols.fold(&[(Space::User, behind - 1), (Space::User, behind)]);
+        assert!(!caller.contains(SYSCALL_EXIT), "{caller}");
+        let data = CALL.to_vec();
+        let end = data.as_ptr_range().end.addr() as u64;
+        assert!(!is_exit(&[(Space::User, end)]), "data is no code");
     }
 
     #[test]

@@ -46,6 +46,10 @@ pub struct Stack {
 /// stackcollapse-perf.pl writes it.
 pub const KERNEL_MARK: &str = "_[k]";
 
+/// Stands for the kernel's function that returns from a system call, in samples of the
+/// instruction behind the call.
+pub const SYSCALL_EXIT: &str = "[syscall_exit]";
+
 /// The name of what has no name: code without symbols.
 pub const UNNAMED: &str = "[unknown]";
 

@@ -270,7 +270,8 @@ fn sampling(explanation: &Explanation) -> Vec<String> {
         "Samples of cpu-clock every {} of a thread's CPU time, in trials of their own; on loopback \
          and veth the sender's CPU runs the receive path in softirq, so both ends together is the \
          honest sum. Intervals: t over trials, 95%; those of differences hold for all classes and \
-         methods together.",
+         methods together. A sample that is due with interrupts off is taken where they are on \
+         again; behind a system call it counts as that call's exit.",
         time(attribution.period_ns as f64)
     ));
     lines

@@ -32,6 +32,7 @@ pub mod netlink;
 pub mod netns;
 pub mod packet;
 pub mod pages;
+pub mod peek;
 pub mod perf_event;
 pub mod pipe;
 pub mod poll;

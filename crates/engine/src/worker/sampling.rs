@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use iolens_model::profile::{Samples, Sampling, Stack};
+use iolens_model::profile::{KERNEL_MARK, SYSCALL_EXIT, Samples, Sampling, Stack};
 use iolens_model::reading::NotMeasured;
 use iolens_model::trial::{Slice, SliceKind, Trial};
 use iolens_sys::errno::Errno;
@@ -128,12 +128,17 @@ pub(crate) fn merge<'a>(
     if let Some(why) = symbols.kernel_hidden().filter(|_| kernel) {
         missing.push(NotMeasured { metric: "kernel_symbols".to_owned(), why });
     }
+    missing.extend(symbols.code_hidden().map(|why| {
+        let metric = "syscall_exit".to_owned();
+        NotMeasured { metric, why }
+    }));
     let of_arm = |arm: usize| {
         let parts = threads.clone().filter_map(|thread| thread.arms.get(arm));
         let mut named: HashMap<String, u64> = HashMap::new();
         for (stack, samples) in parts.clone().flat_map(|part| &part.seen) {
             *named.entry(symbols.fold(stack)).or_default() += samples;
         }
+        named.retain(|folded, _| kernel || !is_exit(folded));
         let mut stacks: Vec<Stack> =
             named.into_iter().map(|(folded, samples)| Stack { folded, samples }).collect();
         stacks.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.folded.cmp(&b.folded)));
@@ -144,6 +149,11 @@ pub(crate) fn merge<'a>(
         }
     };
     Some(EndSamples { arms: (0..arms).map(of_arm).collect(), kernel, missing })
+}
+
+/// Whether a stack ends in the kernel's way back to the program, which is no user time.
+fn is_exit(folded: &str) -> bool {
+    folded.strip_suffix(KERNEL_MARK).is_some_and(|folded| folded.ends_with(SYSCALL_EXIT))
 }
 
 #[cfg(test)]
@@ -172,5 +182,11 @@ mod tests {
         }
         let merged = merge([&sampler, &sampler].into_iter()).unwrap();
         assert_eq!(merged.arms[0].cpu_ns, Some(640));
+    }
+
+    #[test]
+    fn the_way_back_from_a_system_call_is_no_user_time() {
+        assert!(is_exit(&format!("run;getppid;{SYSCALL_EXIT}{KERNEL_MARK}")));
+        assert!(!is_exit("run;getppid") && !is_exit("run;do_syscall_64_[k]"));
     }
 }

@@ -6,7 +6,7 @@
 //! Names are those of Linux 5.10 to 6.18 on x86_64 and arm64; what no rule
 //! knows is shown as unattributed, with its name.
 
-use iolens_model::profile::Stack;
+use iolens_model::profile::{SYSCALL_EXIT, Stack};
 use serde::Serialize;
 
 /// A kind of work that CPU time goes into.
@@ -427,6 +427,7 @@ const ENTRY: Rule = Rule {
         "__x64_sys_*",
         "__arm64_sys_*",
         "entry_*",
+        SYSCALL_EXIT,
     ],
 };
 
@@ -519,6 +520,7 @@ mod tests {
         check(&format!("{READ};x64_sys_call_[k];{thunk}"), Class::SyscallEntry);
         check(&format!("{READ};__x64_sys_getppid_[k]"), Class::SyscallEntry);
         check(&format!("{READ};syscall_exit_to_user_mode_[k]"), Class::SyscallEntry);
+        check("run;getppid;[syscall_exit]_[k]", Class::SyscallEntry);
     }
 
     #[test]
