@@ -72,7 +72,7 @@ pub(crate) enum Heard {
 /// What became of a worker.
 pub(crate) struct Gone {
     pub(crate) how: String,
-    pub(crate) environment: Environment,
+    pub(crate) environment: Box<Environment>,
 }
 
 impl Far {
@@ -197,7 +197,7 @@ impl Far {
             match wire::word(&body) {
                 Ok(FromKeeper::Failed { worker, what }) => heard.push(Heard::Failed(worker, what)),
                 Ok(FromKeeper::Ended { worker, how, environment }) => {
-                    heard.push(Heard::Ended(worker, Gone { how, environment: *environment }));
+                    heard.push(Heard::Ended(worker, Gone { how, environment }));
                 }
                 Ok(
                     FromKeeper::Hello { .. } | FromKeeper::Here { .. } | FromKeeper::Refused { .. },

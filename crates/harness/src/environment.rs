@@ -1,10 +1,14 @@
-//! The machine around a trial: what the hypervisor took, how many tasks
-//! wanted a CPU, and how fast a fixed loop ran just before and after.
+//! The machine around a trial: what the hypervisor took, how cgroups held us
+//! back, how many tasks wanted a CPU, and how fast a fixed loop ran just before
+//! and after.
 
 use iolens_model::outcome::Environment;
 use iolens_model::reading::Reading;
+use iolens_model::server::Throttled;
 use iolens_sys::clock;
 use iolens_sys::proc::{Root, cpu_ticks, pressure_some_us, stat_number};
+
+use crate::cgroup;
 
 /// Steps of the fixed loop: about a millisecond, short beside a trial and
 /// long beside the clock.
@@ -15,6 +19,7 @@ const LOOP_STEPS: u64 = 400_000;
 pub struct Before {
     stat: Result<String, String>,
     pressure: Result<String, String>,
+    throttled: Option<Throttled>,
     loop_ns: u64,
 }
 
@@ -26,6 +31,7 @@ impl Before {
             loop_ns: fixed_loop_ns(),
             stat: root.read("proc/stat"),
             pressure: root.read("proc/pressure/cpu"),
+            throttled: cgroup::throttled(root),
         }
     }
 
@@ -34,6 +40,7 @@ impl Before {
     pub fn after(self, root: &Root) -> Environment {
         let stat = root.read("proc/stat");
         let pressure = root.read("proc/pressure/cpu");
+        let throttled = self.throttled.zip(cgroup::throttled(root));
         let ticks = |pick: fn(&str) -> Option<u64>| between(&self.stat, &stat, "proc/stat", pick);
         Environment {
             cpu_ticks: ticks(|text| Some(cpu_ticks(text, "cpu")?.total)),
@@ -45,6 +52,10 @@ impl Before {
                 "proc/pressure/cpu",
                 pressure_some_us,
             ),
+            throttled: match throttled {
+                Some((before, after)) => Reading::Exact(after.since(before)),
+                None => Reading::not_measured("no cgroup has an account of it in cpu.stat"),
+            },
             procs_running_before: number(&self.stat),
             procs_running_after: number(&stat),
             loop_before_ns: Reading::Exact(self.loop_ns),
@@ -94,6 +105,8 @@ pub fn fixed_loop_ns() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use iolens_model::units::Nanos;
+
     use super::*;
 
     fn machine(stat: &str) -> tempfile::TempDir {
@@ -119,7 +132,26 @@ mod tests {
         assert_eq!(environment.cpu_ticks, Reading::Exact(19));
         assert_eq!(environment.procs_running_before, Reading::Exact(2));
         assert_eq!(environment.procs_running_after, Reading::Exact(4));
+        assert!(environment.throttled.why().unwrap().contains("cpu.stat"));
         assert!(environment.psi_cpu_some_us.why().unwrap().contains("/proc/pressure/cpu"));
         assert!(environment.loop_before_ns.value().is_some());
+    }
+
+    #[test]
+    fn what_a_quota_held_back_is_read() {
+        let dir = machine("cpu  10 0 0 90 0 0 5 7 0 0\n");
+        let (root, folder) = (Root::at(dir.path()), dir.path().join("sys/fs/cgroup/a"));
+        std::fs::create_dir_all(dir.path().join("proc/self")).unwrap();
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(dir.path().join("proc/self/cgroup"), "0::/a\n").unwrap();
+        let held = |periods: u64, us: u64| {
+            let text = format!("nr_periods 90\nnr_throttled {periods}\nthrottled_usec {us}\n");
+            std::fs::write(folder.join("cpu.stat"), text).unwrap();
+        };
+        held(5, 400_000);
+        let before = Before::read(&root);
+        held(9, 600_000);
+        let throttled = Throttled { periods: 4, time: Nanos(200_000_000) };
+        assert_eq!(before.after(&root).throttled, Reading::Exact(throttled));
     }
 }

@@ -11,6 +11,7 @@ use crate::copy::ProgramStart;
 use crate::file::FileCounts;
 pub use crate::reading::Status;
 use crate::reading::{NotMeasured, Reading};
+use crate::server::Throttled;
 use crate::trial::SliceKind;
 use crate::units::Nanos;
 
@@ -529,6 +530,9 @@ pub struct Environment {
     pub softirq_ticks: Reading<u64>,
     /// Microseconds in which some task waited for a CPU (PSI).
     pub psi_cpu_some_us: Reading<u64>,
+    /// How the cgroups around iolens held it back, which gave it less CPU time than it wanted.
+    #[serde(default = "throttled_unread")]
+    pub throttled: Reading<Throttled>,
     /// Runnable tasks when the trial began, ours not yet among them.
     pub procs_running_before: Reading<u64>,
     /// Runnable tasks after the workers had ended.
@@ -537,6 +541,11 @@ pub struct Environment {
     pub loop_before_ns: Reading<u64>,
     /// The same loop just after it.
     pub loop_after_ns: Reading<u64>,
+}
+
+/// Of trials that were stored before it was read.
+fn throttled_unread() -> Reading<Throttled> {
+    Reading::not_measured("the iolens that ran the trial did not read it")
 }
 
 impl Environment {
@@ -549,10 +558,25 @@ impl Environment {
             steal_ticks: missing(),
             softirq_ticks: missing(),
             psi_cpu_some_us: missing(),
+            throttled: Reading::not_measured(why),
             procs_running_before: missing(),
             procs_running_after: missing(),
             loop_before_ns: missing(),
             loop_after_ns: missing(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_environment_of_an_older_run_is_read() {
+        let mut stored = serde_json::to_value(Environment::unknown("not asked")).unwrap();
+        stored.as_object_mut().unwrap().remove("throttled").unwrap();
+        let read: Environment = serde_json::from_value(stored).unwrap();
+        assert!(read.throttled.why().unwrap().contains("did not read it"));
+        assert_eq!(read.steal_ticks, Reading::not_measured("not asked"));
     }
 }

@@ -356,6 +356,17 @@ pub struct Throttled {
     pub time: Nanos,
 }
 
+impl Throttled {
+    /// What came on top since an earlier reading.
+    #[must_use]
+    pub fn since(self, earlier: Throttled) -> Throttled {
+        Throttled {
+            periods: self.periods.saturating_sub(earlier.periods),
+            time: Nanos(self.time.0.saturating_sub(earlier.time.0)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

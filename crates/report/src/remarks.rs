@@ -4,15 +4,19 @@
 use iolens_document::Joined;
 use iolens_document::table::{Entry, Ink, Tone};
 use iolens_model::outcome::Status;
-use iolens_model::units::Bytes;
+use iolens_model::units::{Bytes, Nanos};
 use iolens_stats::analysis::{CellAnalysis, Interval, Verdict};
 use iolens_stats::remark::{
-    Circumstance, Event, Excess, Limited, Remark, RemarkKind, Share, UnequalSlices, Unmapped,
-    Warning, Whose,
+    Circumstance, Excess, Limited, Remark, RemarkKind, Share, UnequalSlices, Unmapped, Warning,
+    Whose,
 };
 use iolens_stats::remark::{Noise, Unusable, VerdictReason};
 
 use crate::number::{InWords, count, percent};
+
+mod events;
+
+use events::event;
 
 /// Everything that is remarked on a cell, each with the arm it is about.
 pub(crate) fn of_cell(cell: &CellAnalysis) -> impl Iterator<Item = String> {
@@ -80,24 +84,6 @@ pub(crate) fn title(kind: &RemarkKind) -> &'static str {
     }
 }
 
-fn event(what: Event) -> &'static str {
-    match what {
-        Event::Retransmits => "retransmitted segments",
-        Event::MajorFaults => "major page faults",
-        Event::Stolen => "ticks stolen by the hypervisor",
-        Event::StolenThere => "ticks stolen by the hypervisor at the other end",
-        Event::ZeroCopyRefused => "zero-copy sends refused with ENOBUFS and made again",
-        Event::AccountsDisagree => "switches and faults on which getrusage and perf disagree",
-        Event::Timeouts => "requests timed out",
-        Event::Resets => "requests whose connection ended before the reply",
-        Event::RefusedConnections => "requests whose connection could not be made",
-        Event::Abandoned => "requests that the client gave up at a limit of its own",
-        Event::ListenOverflows => "connections dropped because the accept queue was full",
-        Event::ListenDrops => "connections dropped by a listening socket with room in its queue",
-        Event::Throttled => "periods in which a cgroup held an end back (cpu.max)",
-    }
-}
-
 /// What a remark says, without its arm.
 pub(crate) fn kind(kind: &RemarkKind) -> String {
     match kind {
@@ -115,8 +101,9 @@ pub(crate) fn kind(kind: &RemarkKind) -> String {
         RemarkKind::NotUsed { passes, reason, .. } => {
             format!("not used in {}: {reason}", count(*passes, "pass"))
         }
-        RemarkKind::Events { what, count, trials, of } => {
-            format!("{}: {count}, {}", event(*what), in_trials(*trials, *of))
+        RemarkKind::Events { what, count, lasted_ns, trials, of } => {
+            let time = lasted_ns.map_or_else(String::new, |ns| format!(" ({})", Nanos(ns)));
+            format!("{}: {count}{time}, {}", event(*what), in_trials(*trials, *of))
         }
         RemarkKind::Share { what, share, trials, of } => {
             format!("{} ({})", share_words(*what, &percent(*share)), in_trials(*trials, *of))
@@ -459,6 +446,7 @@ fn range(interval: &Interval) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use iolens_model::host::SysctlChange;
+    use iolens_stats::remark::Event;
 
     use super::*;
 
@@ -479,7 +467,14 @@ pub(crate) mod tests {
         vec![
             RemarkKind::SelfCheckOff { interval, beside: vec!["a".into(), "b".into()] },
             RemarkKind::NotUsed { passes: 2, check: None, reason: "it broke".into() },
-            RemarkKind::Events { what: Event::Retransmits, count: 14, trials, of },
+            RemarkKind::Events { what: Event::Retransmits, count: 14, lasted_ns: None, trials, of },
+            RemarkKind::Events {
+                what: Event::Throttled,
+                count: 6,
+                lasted_ns: Some(310_000_000),
+                trials,
+                of,
+            },
             RemarkKind::Share { what: Share::Lost, share: 0.25, trials, of },
             RemarkKind::Excess { what: Excess::Rings, ratio: 2.0, trials, of },
             RemarkKind::Limited(busy),

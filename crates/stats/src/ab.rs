@@ -28,6 +28,7 @@ mod links;
 mod power;
 mod run;
 mod sample;
+mod throttled;
 mod trials;
 mod trimmed;
 mod verdict;
@@ -63,6 +64,7 @@ pub use self::run::{
     AbAnalysis, AbArmFigures, AbByteRate, AbCallRate, AbCell, analyse, at, passes_ns,
 };
 use self::sample::Sample;
+pub use self::throttled::AbThrottled;
 pub use self::trials::{AbArmRounds, AbCost, AbTrial, AbTrials};
 use self::verdict::Question;
 use crate::estimate::Interval;

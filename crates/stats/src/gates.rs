@@ -78,7 +78,8 @@ const GATES: &[Gate] = &[
     (Check::Abandoned, servers::abandoned),
     (Check::ListenOverflows, servers::listen_overflows),
     (Check::ListenDrops, servers::listen_drops),
-    (Check::Throttling, servers::throttled),
+    (Check::Throttling, scope::throttled),
+    (Check::ThrottlingThere, scope::throttled_there),
 ];
 
 /// What all gates find in one arm.

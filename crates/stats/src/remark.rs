@@ -36,7 +36,15 @@ pub enum RemarkKind {
     /// The arm was refused in some passes, the latest for this.
     NotUsed { passes: u32, check: Option<Check>, reason: String },
     /// What should not happen and did.
-    Events { what: Event, count: u64, trials: u32, of: u32 },
+    Events {
+        what: Event,
+        count: u64,
+        /// How long they took, where that is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lasted_ns: Option<u64>,
+        trials: u32,
+        of: u32,
+    },
     /// A share that should be larger, or of what was lost smaller; the worst.
     Share { what: Share, share: f64, trials: u32, of: u32 },
     /// A value over its bound; the largest.
@@ -76,6 +84,8 @@ pub enum Event {
     ListenDrops,
     /// Periods in which a cgroup held an end back.
     Throttled,
+    /// At the other machine.
+    ThrottledThere,
 }
 
 /// Shares that are watched.
@@ -409,6 +419,7 @@ checks! {
     ListenOverflows, "listen overflows", "remarks on connections that a full queue dropped";
     ListenDrops, "listen drops", "remarks on connections that a listening socket dropped";
     Throttling, "throttling", "remarks on periods in which a cgroup held an end back";
+    ThrottlingThere, "throttling at the other end", "remarks on the same there";
     SizeApplied, "size applied", "warns of goodput that does not depend on the size";
     SwitchesFollowWork, "switches that follow the work", "warns of context switches that do not depend on the messages";
     SelfCheck, "self-check", "refuses a hidden copy of the baseline that differs from it; warns of too many that exclude 1";

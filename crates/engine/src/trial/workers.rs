@@ -235,7 +235,7 @@ impl<'a> Workers<'a> {
         let number = self.workers.iter().find_map(Worker::number)?;
         let gone = self.far.as_mut()?.end(number).ok()?;
         self.workers.retain(|worker| worker.number().is_none());
-        Some(gone.environment)
+        Some(*gone.environment)
     }
 
     /// How a worker's process ended, in words.

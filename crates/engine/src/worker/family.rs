@@ -14,7 +14,6 @@ use iolens_model::outcome::Counts;
 use iolens_model::plan::Probes;
 use iolens_model::reading::NotMeasured;
 use iolens_model::server::Throttled;
-use iolens_model::units::Nanos;
 use iolens_sys::kin::{self, Tree};
 use iolens_sys::proc::{self, Root};
 use iolens_sys::usage::{self, ProcessUsage};
@@ -375,11 +374,7 @@ impl Edge {
 
     /// How its cgroups have held it back since `earlier`.
     pub(super) fn throttled_since(&self, earlier: &Edge) -> Option<Throttled> {
-        let (before, now) = (earlier.throttled?, self.throttled?);
-        Some(Throttled {
-            periods: now.periods.saturating_sub(before.periods),
-            time: Nanos(now.time.0.saturating_sub(before.time.0)),
-        })
+        Some(self.throttled?.since(earlier.throttled?))
     }
 }
 

@@ -8,8 +8,8 @@ use iolens_model::trial::SliceKind;
 use serde::Serialize;
 
 use super::{
-    AbContrast, AbInput, AbJudgement, AbLook, AbTrial, AbTrials, AbUnit, AbVerdict, judge,
-    layout_allowance,
+    AbContrast, AbInput, AbJudgement, AbLook, AbThrottled, AbTrial, AbTrials, AbUnit, AbVerdict,
+    judge, layout_allowance,
 };
 use crate::interval::{count, median};
 
@@ -20,6 +20,9 @@ pub struct AbAnalysis {
     pub unit: AbUnit,
     /// By setting, in the order of the plan.
     pub cells: Vec<AbCell>,
+    /// How cgroups held the programs back, where they did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<AbThrottled>,
 }
 
 /// What is concluded of a setting.
@@ -169,7 +172,8 @@ pub fn at(run: &Run, look: AbLook, took_ns: Option<u64>) -> Option<AbAnalysis> {
     let judged = cells
         .into_iter()
         .map(|(setting, trials)| cell(run, axes, (setting, &trials), claims, look, took_ns));
-    Some(AbAnalysis { unit, cells: judged.collect() })
+    let throttled = AbThrottled::of(&run.trials);
+    Some(AbAnalysis { unit, cells: judged.collect(), throttled })
 }
 
 fn of_ab(outcome: &ArmOutcome) -> Option<&AbArm> {

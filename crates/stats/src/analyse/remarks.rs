@@ -175,6 +175,7 @@ fn sharing_matters(arm: &ArmAnalysis) -> Option<RemarkKind> {
 struct Summary {
     trials: u32,
     events: u64,
+    lasted_ns: Option<u64>,
     extreme: Option<f64>,
 }
 
@@ -198,6 +199,13 @@ fn flags(draft: &Draft<'_>) -> Vec<RemarkKind> {
                 summary.trials += 1;
                 summary.events = summary.events.saturating_add(*count);
             }
+            Flag::Lasting { what, count, lasted_ns } => {
+                let summary = events.entry(*what).or_default();
+                summary.trials += 1;
+                summary.events = summary.events.saturating_add(*count);
+                let before_ns = summary.lasted_ns.unwrap_or(0);
+                summary.lasted_ns = Some(before_ns.saturating_add(*lasted_ns));
+            }
             Flag::Share { what, share } => {
                 let is_worse = if what.is_loss() { f64::gt } else { f64::lt };
                 shares.entry(*what).or_default().add(*share, is_worse);
@@ -210,8 +218,9 @@ fn flags(draft: &Draft<'_>) -> Vec<RemarkKind> {
         }
     }
     let of = count(draft.used.len());
-    let events = events.into_iter().map(|(what, Summary { trials, events: count, .. })| {
-        RemarkKind::Events { what, count, trials, of }
+    let events = events.into_iter().map(|(what, summary)| {
+        let Summary { trials, events: count, lasted_ns, .. } = summary;
+        RemarkKind::Events { what, count, lasted_ns, trials, of }
     });
     let shares = shares.into_iter().map(|(what, found)| {
         let share = found.extreme.unwrap_or(f64::NAN);

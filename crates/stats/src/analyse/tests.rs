@@ -457,7 +457,7 @@ fn flags_are_summed_and_reasons_for_nulls_said_once() {
     }
     let analysis = analyse(&run);
     let what = Event::Retransmits;
-    let kind = RemarkKind::Events { what, count: 14, trials: 2, of: 3 };
+    let kind = RemarkKind::Events { what, count: 14, lasted_ns: None, trials: 2, of: 3 };
     assert_eq!(analysis.cells[0].remarks, [Remark::of("arm", kind)]);
     let expect = Warning::Circumstance(Circumstance::MigrationsNotMeasured {
         whose: Some(Whose::SendingEnd),

@@ -52,6 +52,8 @@ pub(super) fn events(what: Event, count: u64) -> Option<Ruling> {
 pub(crate) enum Flag {
     /// Added up.
     Events { what: Event, count: u64 },
+    /// The same, which took so long.
+    Lasting { what: Event, count: u64, lasted_ns: u64 },
     /// The worst is shown.
     Share { what: Share, share: f64 },
     /// A ratio to a bound that should be at most 1: the largest is shown.

@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn refusals_and_late_copies_are_noted() {
         let (what, trials, of) = (Event::ZeroCopyRefused, 1, 1);
-        let refused = RemarkKind::Events { what, count: 12, trials, of };
+        let refused = RemarkKind::Events { what, count: 12, lasted_ns: None, trials, of };
         assert_eq!(remarks(&run(10, 10, 0, 3)), [refused]);
         let copied = RemarkKind::Copied { share: 1.0, tapped: false };
         assert_eq!(remarks(&run(10, 10, 10, 0)), [copied]);

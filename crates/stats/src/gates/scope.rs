@@ -3,8 +3,10 @@
 use iolens_model::arm::Role;
 use iolens_model::axes::WorkingSet;
 use iolens_model::outcome::{Counts, EndFacts, Environment};
+use iolens_model::server::Throttled;
 
 use super::case::{self, Case, Flag, Ruling, in_flight_bytes, invalid, once, remark};
+use super::servers;
 use crate::offered::Offered;
 use crate::remark::{Circumstance, Event, Excess, Share, Whose};
 
@@ -157,6 +159,27 @@ fn stolen(case: &Case<'_>, environment: Option<&Environment>, what: Event) -> Op
     case::events(what, *environment?.steal_ticks.value()?).filter(|_| is_baseline)
 }
 
+/// Periods in which cgroups held an end back, because the processor time that they allow was
+/// spent: of servers in their slices, of others in the trial, said beside the baseline.
+pub(super) fn throttled(case: &Case<'_>) -> Option<Ruling> {
+    match case.trial.cell.server() {
+        Some(_) => servers::throttled(case),
+        None => held_back(case, Some(&case.trial.environment), Event::Throttled),
+    }
+}
+
+/// The same of the machine at the other end.
+pub(super) fn throttled_there(case: &Case<'_>) -> Option<Ruling> {
+    let there = case.trial.far_environment.as_ref();
+    held_back(case, there, Event::ThrottledThere)
+}
+
+fn held_back(case: &Case<'_>, of: Option<&Environment>, what: Event) -> Option<Ruling> {
+    let is_baseline = case.outcome.arm.role == Role::Baseline;
+    let &Throttled { periods, time } = of?.throttled.value().filter(|_| is_baseline)?;
+    (periods > 0).then_some(Ruling::Flag(Flag::Lasting { what, count: periods, lasted_ns: time.0 }))
+}
+
 /// Who comes to a port for data without being one of ours moves no byte of a trial, but takes
 /// time of the CPUs that are measured.
 pub(super) fn strangers(case: &Case<'_>) -> Option<Ruling> {
@@ -257,10 +280,11 @@ mod tests {
     use iolens_model::run::Run;
     use iolens_model::server::{LoadLevel, ServerSetting};
     use iolens_model::tuning::BusyPoll;
-    use iolens_model::units::Bytes;
+    use iolens_model::units::{Bytes, Nanos};
 
     use super::*;
     use crate::fixture::{check_gate, one_arm_trial, said_once};
+    use crate::remark::RemarkKind;
 
     /// Two threads on eight CPUs, all at work for this share of each slice.
     fn two_threads(share_percent: u64) -> Run {
@@ -301,6 +325,31 @@ mod tests {
         check_gate(buffers, &run, None);
         run.trials[0].rx.as_mut().unwrap().receive_buffer_bytes = Some(425_984);
         check_gate(buffers, &run, Some("flag"));
+    }
+
+    #[test]
+    fn periods_of_a_quota_are_flagged_with_their_time() {
+        let held = |periods| Reading::Exact(Throttled { periods, time: Nanos(7 * periods) });
+        let mut run = one_arm_trial(|_| {});
+        run.trials[0].arms[0].arm.role = Role::Baseline;
+        check_gate(throttled, &run, None);
+        run.trials[0].environment.throttled = held(0);
+        check_gate(throttled, &run, None);
+        run.trials[0].environment.throttled = held(2);
+        check_gate(throttled, &run, Some("flag"));
+        check_gate(throttled_there, &run, None);
+        let mut there = Environment::unknown("not in a fixture");
+        there.throttled = held(3);
+        run.trials[0].far_environment = Some(there);
+        check_gate(throttled_there, &run, Some("flag"));
+        let said = |what, count, lasted_ns| {
+            let (trials, of) = (1, 1);
+            RemarkKind::Events { what, count, lasted_ns: Some(lasted_ns), trials, of }
+        };
+        let remarks = crate::analyse(&run).cells.remove(0).remarks;
+        let kinds: Vec<RemarkKind> = remarks.into_iter().map(|remark| remark.kind).collect();
+        let expect = [said(Event::Throttled, 2, 14), said(Event::ThrottledThere, 3, 21)];
+        assert_eq!(kinds, expect);
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub fn json(run: &Run, analysis: &AbAnalysis) -> String {
     });
     let end = header.end.as_ref();
     let took = header.took_ns();
-    let result = json!({
+    let mut result = json!({
         "schema": SCHEMA,
         "run": header.id,
         "build": header.build,
@@ -47,6 +47,9 @@ pub fn json(run: &Run, analysis: &AbAnalysis) -> String {
         "programs": programs,
         "settings": analysis.cells.iter().map(|cell| setting(&said, cell)).collect::<Value>(),
     });
+    if let Some(throttled) = analysis.throttled {
+        result["throttled"] = json!(throttled);
+    }
     format!("{result:#}")
 }
 

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use iolens_document::{Align, Answer, Block, Column, Grid, Label, Screen, Text};
 use iolens_model::ab::AbQuantity;
 use iolens_model::run::{Run, StoppedBy};
+use iolens_model::units::Nanos;
 use iolens_stats::ab::{
-    AB_UNITS_MIN, AbAnalysis, AbArmFigures, AbCell, AbContrast, AbReason, AbVerdict, passes_ns,
+    AB_UNITS_MIN, AbAnalysis, AbArmFigures, AbCell, AbContrast, AbReason, AbThrottled, AbVerdict,
+    passes_ns,
 };
 
 use super::words::{
@@ -215,6 +217,7 @@ fn cautions(run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
     parts.extend(layout.map(|share| {
         format!("each program was linked once: up to {share} may come from code placement")
     }));
+    parts.extend(analysis.throttled.map(throttled));
     parts.extend(cpu_unknown(run));
     parts.extend(uncounted(analysis));
     let arms = || all_arms(analysis);
@@ -226,6 +229,17 @@ fn cautions(run: &Run, analysis: &AbAnalysis) -> Vec<Answer> {
     }));
     parts.extend(analysis.cells.iter().filter_map(between_turns));
     parts.into_iter().map(|part| Answer::one(Label::Caution, part)).collect()
+}
+
+/// That waiting for a quota is in the times.
+fn throttled(held: AbThrottled) -> String {
+    let AbThrottled { periods, lasted_ns, trials, of } = held;
+    format!(
+        "a cgroup held programs back (cpu.max) in {}, {} in all, and that is in the times of \
+         {trials} of {of} trials: allow more CPU time",
+        count(periods, "period"),
+        Nanos(lasted_ns)
+    )
 }
 
 /// Whose system calls are not counted, and why.
@@ -352,6 +366,9 @@ fn longer_budget(needed_ns: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use iolens_model::reading::Reading;
+    use iolens_model::server::Throttled;
+
     use super::*;
     use crate::studies::ab::tests::run;
 
@@ -371,6 +388,23 @@ mod tests {
             "CPU time between turns, while others are timed, is not counted: 25% as much as within \
              them (main); counting it, CPU time changes by −15.7% (pr)"
         );
+    }
+
+    #[test]
+    fn waiting_for_a_quota_is_told() {
+        let mut run = run(0.049, Vec::new());
+        let held = Throttled { periods: 6, time: Nanos(310_000_000) };
+        run.trials[1].environment.throttled = Reading::Exact(held);
+        let analysis = iolens_stats::ab::analyse(&run).expect("it is one of `ab`");
+        let answers = cautions(&run, &analysis);
+        let said: Vec<String> =
+            answers.iter().flat_map(|answer| &answer.said).map(Text::words).collect();
+        let timed = run.trials.iter().filter(|trial| trial.pass > 0).count();
+        let expect = format!(
+            "a cgroup held programs back (cpu.max) in 6 periods, 310 ms in all, and that is in the \
+             times of 1 of {timed} trials: allow more CPU time"
+        );
+        assert!(said.iter().any(|said| said.contains(&expect)), "{said:?}");
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub(in crate::ab) fn at_look(
         is_own_time: false,
         judgement: judge(&input, look),
     });
-    let analysis = AbAnalysis { unit, cells: cells.collect() };
+    let analysis = AbAnalysis { unit, cells: cells.collect(), throttled: None };
     Made { run, analysis }
 }
 
