@@ -72,13 +72,12 @@ fn refused(place: &Place, line: &str, part: &str) {
 fn a_program_of_a_stored_plan_is_not_run_without_consent() {
     let place = Place::new();
     let own = database(&place, "own.db", &with_a_program(&place, here()));
-    for line in [
-        format!("compare {ID} --rerun TOOL --db {own}"),
-        format!("explain {ID} --db {own}"),
-        format!("confirm {ID} --db {own}"),
-    ] {
+    for line in
+        [format!("compare {ID} --rerun TOOL --db {own}"), format!("confirm {ID} --db {own}")]
+    {
         refused(&place, &line, "--allow external");
     }
+    refused(&place, &format!("explain {ID} --arms x --db {own}"), "`x`: it is a program");
     let measured = place
         .run(&format!("compare {ID} --rerun TOOL --db {own} --allow external --progress none"));
     assert!(place.path("ran").exists(), "with consent it is run: {}", measured.stderr);
