@@ -2,7 +2,7 @@
 //! and those that a reader needs to judge a number.
 
 use iolens_model::host::{
-    COUNTERS, Fact, HostFacts, KernelVersion, PMU_NOT_VERIFIED, PMU_VERIFIED_ON_HARDWARE,
+    COUNTERS, Fact, HostFacts, KernelVersion, PMU_NOT_VERIFIED, PMU_VERIFIED_ON_HARDWARE, by_core,
 };
 use iolens_model::origin::HOST_NAME;
 use iolens_model::parse;
@@ -56,26 +56,17 @@ pub fn limits(root: &Root) -> HostFacts {
     }
 }
 
-/// These CPUs by the cores that they are threads of, in the order of the first of each; what the
-/// kernel does not tell is a core of its own.
+/// These CPUs by the cores that they are threads of.
 ///
 /// Source: Documentation/admin-guide/cputopology.rst; `thread_siblings_list` before Linux 5.3.
 fn cores(root: &Root, cpus: &[u32]) -> Vec<Vec<u32>> {
     let siblings = |cpu: u32| {
         let folder = format!("sys/devices/system/cpu/cpu{cpu}/topology");
         let names = ["core_cpus_list", "thread_siblings_list"];
-        let text = names.iter().find_map(|name| root.read(&format!("{folder}/{name}")).ok());
-        text.and_then(|text| parse::cpus(text.trim()).ok()).unwrap_or_default()
+        let text = names.iter().find_map(|name| root.read(&format!("{folder}/{name}")).ok())?;
+        parse::cpus(text.trim()).ok()
     };
-    let mut cores: Vec<Vec<u32>> = Vec::new();
-    for &cpu in cpus {
-        let siblings = siblings(cpu);
-        match cores.iter_mut().find(|core| siblings.contains(&core[0])) {
-            Some(core) => core.push(cpu),
-            None => cores.push(vec![cpu]),
-        }
-    }
-    cores
+    by_core(cpus, siblings)
 }
 
 /// Open descriptors that a worker can have at most.

@@ -33,8 +33,11 @@ const BATCHES_PER_THREAD: u64 = 32;
 /// together and a window closes in time.
 const BATCH_MESSAGES_MAX: u64 = 1024;
 
-/// Long enough that reading the clock costs nothing.
-const BATCH_BYTES: u64 = 256 << 10;
+/// Messages that take long enough that reading the clock costs nothing.
+fn piece(message_bytes: u64) -> u64 {
+    const PIECE_BYTES: u64 = 256 << 10;
+    (PIECE_BYTES / message_bytes.max(1)).max(1)
+}
 
 impl Budget {
     /// The work of a slice.
@@ -64,8 +67,7 @@ impl Budget {
     /// The same in batches that end soon enough for a user who wants it to stop.
     #[must_use]
     pub fn in_pieces(self, message_bytes: u64) -> Budget {
-        let piece = (BATCH_BYTES / message_bytes.max(1)).max(1);
-        Budget { batch: self.batch.min(piece), ..self }
+        Budget { batch: self.batch.min(piece(message_bytes)), ..self }
     }
 
     /// As many batches of messages of `message_bytes` as begin within
@@ -74,7 +76,7 @@ impl Budget {
     pub fn window(window_ns: u64, message_bytes: u64) -> Budget {
         Budget {
             remaining: AtomicU64::new(u64::MAX),
-            batch: (BATCH_BYTES / message_bytes.max(1)).clamp(1, BATCH_MESSAGES_MAX / 4),
+            batch: piece(message_bytes).min(BATCH_MESSAGES_MAX / 4),
             deadline_ns: AtomicU64::new(u64::MAX),
             window_ns: Some(window_ns),
         }

@@ -45,21 +45,26 @@ pub struct HostFacts {
     pub facts: Vec<Fact>,
 }
 
+/// CPUs by the cores that they are threads of, in the order of the first of each; one of which
+/// nobody says with whom it shares its core has it alone.
+#[must_use]
+pub fn by_core(cpus: &[u32], siblings: impl Fn(u32) -> Option<Vec<u32>>) -> Vec<Vec<u32>> {
+    let mut cores: Vec<Vec<u32>> = Vec::new();
+    for &cpu in cpus {
+        let siblings = siblings(cpu).unwrap_or_default();
+        match cores.iter_mut().find(|core| siblings.contains(&core[0])) {
+            Some(core) => core.push(cpu),
+            None => cores.push(vec![cpu]),
+        }
+    }
+    cores
+}
+
 impl HostFacts {
-    /// CPUs by the cores that they are threads of, in the order of the first of each; what is not
-    /// known is a core of its own.
+    /// CPUs of this machine by their cores, as [`by_core`] has them.
     #[must_use]
     pub fn cores_of(&self, cpus: &[u32]) -> Vec<Vec<u32>> {
-        let mut found: Vec<Vec<u32>> = Vec::new();
-        for &cpu in cpus {
-            let own = self.cores.iter().find(|core| core.contains(&cpu));
-            let is_own = |core: &&mut Vec<u32>| own.is_some_and(|own| own.contains(&core[0]));
-            match found.iter_mut().find(is_own) {
-                Some(core) => core.push(cpu),
-                None => found.push(vec![cpu]),
-            }
-        }
-        found
+        by_core(cpus, |cpu| self.cores.iter().find(|core| core.contains(&cpu)).cloned())
     }
 
     /// A fact by its heading and name, or why it is unknown, in words.

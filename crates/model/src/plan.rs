@@ -336,7 +336,7 @@ impl Plan {
         match product(all) {
             Some(cells) if cells <= Plan::CELLS_MAX => Ok(()),
             _ => Err(format!(
-                "its axes make more than {} cells, or values of parameters in cells",
+                "its axes make more than {} cells (of ab: values of parameters)",
                 Plan::CELLS_MAX
             )),
         }
