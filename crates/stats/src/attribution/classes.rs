@@ -225,7 +225,7 @@ const RULES: &[Rule] = &[
             "_copy_from_iter*",
             "__copy_from_iter*",
             "copy_page_from_iter*",
-            // Its name from 6.12 on.
+            // Its name on 6.18.
             "copy_folio_from_iter*",
             "copy_from_user_iter*",
             "csum_and_copy_from_iter*",
