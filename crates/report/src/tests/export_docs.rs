@@ -19,57 +19,57 @@ const HEAD: &str = "\
 # Columns of exports
 
 What `iolens export RUN… --format csv|json --rows arms|slices|cells|phases` writes, by study.
-Without `--format` the name of `--output` decides, else it is CSV. JSON has every column. CSV has
-a short set, listed below as *short*: which row it is, what came of it, what it cost. An axis is
-in it where rows differ in it, and so is `host`. `--columns all` writes every column,
-`--columns arm,ratio` these alone, in this order.
-A test of `crates/report` compares this file with what is written, and makes it anew where
+Without `--format` the name of `--output` decides; without both, it is CSV. JSON has every column.
+CSV has a short set, listed below as *short*: which row it is, its result, its cost; and `host` and
+each axis in which rows differ. `--columns all` writes every column, `--columns arm,ratio` only
+these, in this order.
+A test of `crates/report` compares this file with what is written, and rewrites it if
 `IOLENS_DOCS=write` is set (`cargo xtask docs` does so).
 
-- A row of **arms** is an arm in a trial, of **slices** a slice, of **cells** an arm in a
-  cell with its contrast (not of `ab`), of **phases** a phase of a search (`run server --slo`, `--knee`).
-- The runs of one export are of one study. **`host`**, the last of all columns, is the
-  label of the machine that measured it: its host name, or what `iolens import --host` gave
-  it; null where its name could not be read.
-- Columns are to be read by name: new ones may come, and one study has not those of
-  another.
+- A row is an arm in a trial (**arms**), a slice (**slices**), an arm in a cell with its contrast
+  (**cells**, not for `ab`), or a phase of a search (**phases**, `run server --slo`, `--knee`).
+- All runs of one export belong to one study. **`host`**, the last column, is the label of
+  the machine that measured the run: its host name, or the name given to `iolens import --host`;
+  null where the name could not be read.
+- Read columns by name: new ones may be added, and studies have different ones.
 - CSV is RFC 4180 with line feeds; an empty field is null: not measured, never 0. JSON has
   the same names as keys, `not_measured` with the reasons, and whole histograms
   (`latency_histogram`), which have no column.
-- With `--output FILE.csv` the reasons of empty fields go to **`FILE.reasons.csv`**, where the run
-  knows any: `first_row` and `last_row` (counted from 1, without the header), `column`, `reason`.
-  An arm that failed says why in its own column `reason`.
-- Units stand in the names: `_ns`, `_bytes`, `_bits_per_s`, `_per_byte`; what has none is a
-  count, a ratio, a word, or a share from 0 to 1. `_low` and `_high` mark the ends of the
-  95% interval of the column that is named without them, and are empty where its upper end is
-  over ten times the lower: it says nothing. `tx_` is the sending end and `rx_` the receiving one;
-  what has neither is of both ends together.
-- An analysis rests on slices of `kind` `measured` of which **`unused`** is null; otherwise it
+- With `--output FILE.csv` the known reasons for empty fields go to **`FILE.reasons.csv`**:
+  `first_row` and `last_row` (counted from 1, without the header), `column`, `reason`.
+  The reason why an arm failed is in its own column `reason`.
+- Units are part of the names: `_ns`, `_bytes`, `_bits_per_s`, `_per_byte`; a name without one is a
+  count, a ratio, a word, or a share from 0 to 1. `_low` and `_high` mark the ends of the 95%
+  interval of the column named without them. They are empty where the upper end is over ten times
+  the lower: such an interval says nothing. `tx_` is the sending end, `rx_` the receiving end; names
+  with neither cover both ends together.
+- An analysis uses the slices of `kind` `measured` whose **`unused`** is null; otherwise `unused`
   says why not: a check, a pass that was cut short, a trial that was run again.
-  `witness/recompute.py` makes contrasts, verdicts and figures anew from them.
-- What is *set so* is a metric: [metrics.md](metrics.md) says what it is, its source, and
-  where it is null. The others say which row it is, or are made of metrics (METHOD, From a trial to a ratio).
+  `witness/recompute.py` recomputes contrasts, verdicts and figures from them.
+- A name in *italics* is a metric: [metrics.md](metrics.md) says what it is, its source, and where
+  it is null. The others identify the row or are computed from metrics (METHOD, From a trial to a
+  ratio).
 
 ## A whole run
 
-`iolens export RUN --format json --rows all` writes all that is stored of a run, without loss,
-and `iolens import FILE` takes it into another database; what is exported from there is the
-same, byte for byte. It is lines of JSON, each an object:
+`iolens export RUN --format json --rows all` writes everything that is stored of a run, without
+loss, and `iolens import FILE` adds it to another database; an export from there is the same, byte
+for byte. It consists of lines of JSON, each an object:
 
 - **first** `{\"format\":\"iolens-run\",\"version\":2,\"schema\":1,\"run\":{…},\"run_end\":[…],
   \"shared\":[…],\"run_count\":[…]}`: the run, each of its ends, what its trials share (cells, and
-  what ends say of themselves), and the names of the counts that it has;
+  what the ends report about themselves), and the names of its counts;
 - **for each trial** `{\"trial\":{…},\"arm\":[…],\"slice\":[…]}`, in the order in which they ran;
 - **for each phase of a search** `{\"search_phase\":{…}}`;
 - **for each sampled trial** `{\"profile\":{…}}`;
 - **last** `{\"end\":{\"run\":ID,\"trial\":n,\"arm\":n,\"slice\":n,…}}`: how many there were of each.
   A file without it was cut off, and nothing of it is imported.
 
-`version` is that of these lines, raised when one changes its meaning or goes; `schema` that of
-the columns, which are those of the tables of a database (`crates/store/src/schema.sql`). A
-build reads its own of both. A column that is NULL is left out. The numbers that a database
-gives its rows are not in it, nor is where the run came from: the database that takes it says
-so anew. Lines of several runs may stand behind one another.
+`version` is the version of these lines; it is raised when a line is removed or changes its meaning.
+`schema` is the version of the columns, which are those of the tables of a database
+(`crates/store/src/schema.sql`). A build reads only its own version of each. NULL columns are left
+out. So are the row numbers of the database and where the run came from: the importing database sets
+these itself. Lines of several runs may follow one another.
 ";
 
 /// The whole file.
