@@ -29,19 +29,19 @@ const HEAD: &str = "\
 The ways to move a message that iolens compares. This file is made from the
 entries in `crates/studies/net/src/primitives` and `crates/studies/net/src/receivers` by
 `cargo xtask docs`; a test says when it is out of date. `iolens list` says which of
-them work on a machine, and why not.
+them work on a machine, and why the others do not.
 
-- **Linux**: the first kernel that has what it needs; none for a control that
-  makes no system call.
-- **Calls**: system calls for each message at the sender, when none is cut short.
+- **Linux**: the first kernel that has what it needs; `-` for a control that makes no
+  system call.
+- **Calls**: system calls per message at the sender, if none is cut short.
 - **Copies**: CPU copies of each payload byte, at the sender and from the sender's
   fields to the receiver's buffer. Where the kernel decides at run time whether
-  it copies, both numbers stand; a run shows the measured share.
-- **Hops**: the way of the bytes over loopback and veth, received with `recv`.
+  to copy, both numbers are given; a run shows the measured share.
+- **Hops**: the path of the bytes over loopback and veth, received with `recv`.
 
-Each primitive that makes system calls to send has a bare loop of the same calls
-beside it, `bare_<id>` (shown by `list --all`), which its own loop must be
-EQUIVALENT to: `run net --methods send,bare_send --baseline send`.
+Each primitive that sends with system calls has a twin, `bare_<id>` (shown by
+`list --all`): a bare loop of the same calls. The primitive must be EQUIVALENT to
+it: `run net --methods send,bare_send --baseline send`.
 ";
 
 /// The whole file.
@@ -62,8 +62,8 @@ fn primitives() -> String {
 const RECEIVERS_HEAD: &str = "
 ## receivers
 
-What a message is received with is an axis of a run (`--receivers`): every arm of a
-cell is received in the same way. These hops take the place of those of `recv`.
+The receiver is an axis of a run (`--receivers`): all arms of a cell have the same one.
+These hops take the place of those of `recv`.
 
 ";
 
@@ -86,16 +86,16 @@ const CALLS_HEAD: &str = "\
 
 The system calls that `iolens run syscall` compares. This file is made from the entries
 in `crates/studies/syscall/src` by `cargo xtask docs`; a test says when it is out of date.
-`iolens list calls` says which of them work on a machine, and why not.
+`iolens list calls` says which of them work on a machine, and why the others do not.
 
-- **Linux**: the first kernel that has it; none where every one does.
-- **Calls**: system calls of one unit; 0 where the kernel is not called.
+- **Linux**: the first kernel that has it; `-` if every kernel has it.
+- **Calls**: system calls of one unit; 0 if the kernel is not called.
 - **Bytes**: what one unit moves between the program and the kernel: a block, which is 1 B or
   what `--sizes` says. `--sizes` leaves out calls that move none.
-- **File**: with `--file`, calls that *read* are on that file, those that *write* are refused,
+- **File**: with `--file`, calls that *read* use that file, calls that *write* are refused,
   and the others are left out.
-- **At most**: units that a thread's slice holds, where each uses up what is made before
-  the slice, or takes milliseconds; fewer where blocks are large.
+- **At most**: units in one slice of a thread, for calls that use up something made before
+  the slice, or that take milliseconds; fewer if blocks are large.
 ";
 
 /// The calls by kind.
@@ -205,14 +205,14 @@ The concurrency models of servers that `iolens serve` runs, all with the same pr
 (`docs/server-protocol.md`), the same buffers and the same code around them: they differ
 in what each thread waits for, and in which call. This file is made from the entries in
 `crates/studies/server/src/models` by `cargo xtask docs`; a test says when it is out of
-date. `iolens list models` says which of them work on a machine, and why not.
+date. `iolens list models` says which of them work on a machine, and why the others do not.
 
-- **Makes**: what it makes, or keeps, for a connection.
-- **Linux**: the first kernel that has what it needs; none where every one does.
-- **Workers**: what `--workers` is a number of.
+- **Makes**: what it makes, or keeps, for each connection.
+- **Linux**: the first kernel that has what it needs; `-` if every kernel has it.
+- **Workers**: what `--workers` counts.
 
-Every connection has TCP_NODELAY and the congestion control `reno`; the length of the
-queue of connections that wait to be taken is set (`--backlog`).
+Every connection has TCP_NODELAY and the congestion control `reno`; `--backlog` sets the
+listen backlog.
 
 | id | what it does | makes | workers | Linux |
 |---|---|---|---|---|
@@ -248,14 +248,14 @@ What iolens counts and derives, under the names that `iolens list metrics`, expo
 `--json` have for it. This file is made from the table in `crates/model/src/metrics.rs` by
 `cargo xtask docs`; a test says when it is out of date.
 
-- A name ends in its unit where it has one. `tx_` is the sending end and `rx_` the
-  receiving one; what has neither is of both ends together.
-- A count of an arm in a trial is the sum over its slices that count; what a cell says is
-  made of its trials (METHOD, From a trial to a ratio).
+- A name ends in its unit if it has one. `tx_` is the sending end and `rx_` the receiving
+  end; names with neither cover both ends together.
+- A count of an arm in a trial is the sum over its counted slices; the figures of a cell are
+  computed from its trials (METHOD, From a trial to a ratio).
 - **Null where**: what was not measured is null, in CSV an empty field, and never 0.
-  `not_measured` in JSON says why in this run. Every metric is null for an arm that failed
-  or was skipped, and a sum over both ends where one of them did not count; `-` says
-  that no other reason is known.
+  `not_measured` in JSON gives the reason in this run. Every metric is null for an arm that
+  failed or was skipped, and a sum over both ends is null if one end did not count; `-`
+  means that there is no other reason.
 
 | metric | unit | what it is | source | null where |
 |---|---|---|---|---|

@@ -29,7 +29,7 @@ const LT_DOCS: Docs = Docs {
         "one recv(2) of at most 16 KiB: `tcp_recvmsg`",
         "one send(2) for all replies: `tcp_sendmsg`, `tcp_write_xmit`",
     ],
-    compared_with: "poll and select: what it saves that the kernel remembers the descriptors. \
+    compared_with: "poll and select: what is saved because the kernel remembers the descriptors. \
         uring: what two or three calls per request cost. It is the baseline.",
     not_shown: "More than one CPU: it can do no more than one thread can.",
 };

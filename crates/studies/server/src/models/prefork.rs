@@ -45,7 +45,7 @@ const DOCS: Docs = Docs {
         "one send(2) for all replies: `tcp_sendmsg`, `tcp_write_xmit`",
         "close(2), then accept4(2) again",
     ],
-    compared_with: "fork: what it saves that the process exists already. thread_per_connection: \
+    compared_with: "fork: what is saved because the process exists already. thread_per_connection: \
         what switching address spaces costs, with as many connections as processes.",
     not_shown: "The cost of forking, once there are as many processes as concurrent connections. \
         Until then it is part of the first requests.",

@@ -42,7 +42,7 @@ const DOCS: Docs = Docs {
         "that thread arms the connection again: epoll_ctl(2), `ep_modify`",
     ],
     compared_with: "epoll_lt: what handing each request to another thread costs. epoll_reuseport: \
-        what sharing at all costs.",
+        what any sharing costs.",
     not_shown: "What the threads are for: a service that computes or waits. With echo they have \
         nothing to do in parallel.",
 };

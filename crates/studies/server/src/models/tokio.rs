@@ -39,8 +39,8 @@ const DOCS: Docs = Docs {
         "one recv(2) of at most 16 KiB: `tcp_recvmsg`",
         "one send(2) for all replies: `tcp_sendmsg`, `tcp_write_xmit`",
     ],
-    compared_with: "epoll_reuseport and thread_pool: what a runtime costs that does for a program \
-        what they do by hand.",
+    compared_with: "epoll_reuseport and thread_pool: the cost of a runtime that does for a \
+        program what these do by hand.",
     not_shown: "Other runtimes, or tokio with one thread (`current_thread`). --workers sets the \
         number of threads, which changes the result.",
 };
