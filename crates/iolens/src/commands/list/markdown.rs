@@ -26,7 +26,7 @@ pub(super) fn of(what: Option<Listed>) -> String {
 const HEAD: &str = "\
 # Primitives
 
-The ways to move a message that iolens compares. This file is made from the
+The methods of `iolens run net`, which the code calls primitives. This file is made from the
 entries in `crates/studies/net/src/primitives` and `crates/studies/net/src/receivers` by
 `cargo xtask docs`; a test says when it is out of date. `iolens list` says which of
 them work on a machine, and why the others do not.
