@@ -153,7 +153,7 @@ axes! {
         "threads" NET "Sender-receiver thread pairs, one connection each [default: 1,4]"
         "threads" FILE "Reading threads [default: 1]"
         "threads" WRITE "Writing threads [default: 1]"
-        "threads" COPY "Copying threads, each with files of its own [default: 1]"
+        "threads" COPY "Threads that share each copy, each copying a part of the file [default: 1]"
         "threads" SYSCALL "Threads that make the calls [default: 1]"
         "threads" SERVER "Workers, for models with a fixed number [default: 1]"
     };
