@@ -76,10 +76,10 @@ impl Mishap {
             Mishap::Reset => "connections that were reset, or gone before their reply",
             Mishap::TimedOut => "connections whose client did not move for too long",
             Mishap::NoDescriptor => {
-                "connections closed for want of a descriptor: RLIMIT_NOFILE (`ulimit -n`)"
+                "connections closed for lack of a descriptor: RLIMIT_NOFILE (`ulimit -n`)"
             }
             Mishap::NoTask => {
-                "connections closed for want of a thread or process: RLIMIT_NPROC (`ulimit -u`), \
+                "connections closed for lack of a thread or process: RLIMIT_NPROC (`ulimit -u`), \
                  kernel.threads-max, kernel.pid_max, a cgroup's pids.max"
             }
             Mishap::BeyondSelect => {

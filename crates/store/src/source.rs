@@ -167,7 +167,7 @@ fn one_run<R: Read>(
         let Some(line) = lines.next()? else {
             return Err(lines.refused(
                 "the file was cut off: the run has no last line, with `end`, behind this one\n  \
-                 export it anew",
+                 export it again",
             ));
         };
         taken.line(&line).map_err(|why| lines.refused(&why))?;

@@ -149,8 +149,8 @@ pub(crate) fn resume(args: &args::Resume) -> Result<ExitCode, Failure> {
     let run = session.store.load(&id)?;
     if run.header.plan.study() == Study::Ab {
         return Err(usage!(
-            "cannot resume run {id}: a run of `ab` is not continued\n  `iolens show {id}` has what \
-             it measured; measure it anew with the command that it shows"
+            "cannot resume run {id}: a run of `ab` cannot be continued\n  `iolens show {id}` has its \
+             numbers and the command that measures again"
         ));
     }
     let host = host::read(&host::Root::real());
@@ -309,9 +309,9 @@ fn measured_anew(
 }
 
 /// What no number of trials takes away.
-const RELINKED: &str = "linking one source anew can change its speed by some percent (5.9% was \
-                        seen), as code then lies elsewhere: a small difference need not come from \
-                        what was changed";
+const RELINKED: &str = "linking the same source again can change its speed by some percent \
+                        (5.9% was seen), because code then lies elsewhere: a small difference may \
+                        not come from the change";
 
 /// Measures the plan of `RUN_A` with this build and with `program`, and returns both runs
 /// with what they say.

@@ -67,14 +67,14 @@ fn offer(args: &args::NetSend) -> Result<Offer, Failure> {
     let entry = known_method(&args.primitive).map_err(Failure::usage)?;
     if entry.ends == Ends::SenderOnly {
         return Err(usage!(
-            "`{}` cannot send to anybody: it is a control, whose bytes do not leave this process\n  \
+            "`{}` sends nothing: it is a control, whose bytes do not leave this process\n  \
              `iolens list methods` shows what sends",
             entry.id
         ));
     }
     if entry.transport != Transport::Tcp {
         return Err(usage!(
-            "`{}` sends over {}: by hand it is TCP, so that any program can be the other end\n  \
+            "`{}` sends over {}: `iolens net` uses TCP, so that any program can be the other end\n  \
              `iolens list methods` shows what else sends",
             entry.id,
             entry.transport

@@ -74,7 +74,7 @@ fn chosen_cell<'a>(
         }),
     };
     place.and_then(|place| cells.get(place)).ok_or_else(|| {
-        usage!("there is no such cell: run {} has cells 1 to {}", run.header.id, cells.len())
+        usage!("no such setting: run {} has settings 1 to {}", run.header.id, cells.len())
     })
 }
 

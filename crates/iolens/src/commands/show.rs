@@ -135,7 +135,7 @@ pub(crate) fn show(args: &args::Show) -> Result<ExitCode, Failure> {
     let index = usize::try_from(cell).unwrap_or(usize::MAX);
     let Some(chosen) = index.checked_sub(1).and_then(|index| analysis.cells.get(index)) else {
         return Err(usage!(
-            "there is no cell {cell}: run {} has cells 1 to {}",
+            "no setting {cell} in run {}: it has settings 1 to {}",
             run.header.id,
             analysis.cells.len()
         ));

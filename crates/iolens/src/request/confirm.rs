@@ -31,7 +31,7 @@ pub(crate) fn plans(
 ) -> Result<Vec<Plan>, Failure> {
     if let Some(other) = &header.confirms {
         return Err(usage!(
-            "run {} itself looks at the crossovers of run {other} anew\n  confirm that one",
+            "run {} already confirms the crossovers of run {other}\n  iolens confirm {other}",
             header.id
         ));
     }

@@ -206,8 +206,8 @@ fn check_descriptors(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
         return Ok(());
     }
     Err(unusable!(
-        "cannot open {needed} descriptors per process, which the largest cell needs: the hard \
-         limit is {available}\n  raise it (ulimit -Hn), or ask for fewer threads or primitives"
+        "the largest setting needs {needed} open files per process: the hard limit is \
+         {available}\n  raise it (ulimit -Hn), or use fewer --threads or --methods"
     ))
 }
 
@@ -225,8 +225,8 @@ fn check_memory(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
         return Ok(());
     }
     Err(unusable!(
-        "cannot keep the messages of {} in memory: {} need {needed}, more than {words}\n  ask for \
-         smaller messages, fewer threads or fewer methods",
+        "the messages of {} do not fit in memory: {} need {needed}, more than {words}\n  use \
+         smaller --sizes, fewer --threads or fewer --methods",
         cell.cell,
         cell.memory_words()
     ))

@@ -75,7 +75,7 @@ fn twice_the_work_is_slower_by_cpu_time_and_stays_in_the_database() {
     assert!(slices.len() > 100, "{}", slices.len());
     place.run("report last").ended(0);
     // Programs are measured anew, not gone on with.
-    place.refuses("resume last", 2, "a run of `ab` is not continued");
+    place.refuses("resume last", 2, "a run of `ab` cannot be continued");
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn two_builds_measure_a_plan_in_turn() {
     let first = measured(&place, "--sizes 1KiB --baseline send");
     let done = place.run(&format!("compare {first} --rerun TOOL --progress none --json"));
     done.says("from fresh copies of the programs");
-    done.says("linking one source anew");
+    done.says("linking the same source again");
     let json: serde_json::Value = done.json();
     let ids = ["a", "b"].map(|side| json[side]["id"].as_str().unwrap().to_owned());
     assert!(ids[0] != ids[1] && !ids.contains(&first), "{ids:?}");

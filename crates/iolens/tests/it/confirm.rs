@@ -31,10 +31,7 @@ fn what_cannot_be_confirmed_is_refused_with_the_reason() {
         2,
         [
             ("confirm aa000001", "run aa000001 shows no crossover"),
-            (
-                "confirm bb000002",
-                "run bb000002 itself looks at the crossovers of run aa000001 anew",
-            ),
+            ("confirm bb000002", "run bb000002 already confirms the crossovers of run aa000001"),
             ("confirm cc000003", "no run `cc000003`"),
         ],
     );

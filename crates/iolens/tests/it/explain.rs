@@ -73,7 +73,7 @@ fn what_cannot_be_explained_is_said() {
     place.fail_each(
         2,
         [
-            ("explain last 7", "has cells 1 to 1"),
+            ("explain last 7", "has settings 1 to 1"),
             ("explain last 1 --arms sendfile", "there is no arm `sendfile`"),
             ("explain nosuchrun", "no run"),
         ],

@@ -64,7 +64,7 @@ fn memory_and_descriptors_are_checked_before_the_start() {
     let words = ["sh", "-c", "ulimit -n 80; exec \"$@\"", "sh"];
     let run = "run net --methods send,sendmsg_iov --threads 8 --sizes 1KiB --quick";
     let done = finished(started_by(&words, &place.command(run)).output().unwrap());
-    done.ended(4).says("descriptors per process");
+    done.ended(4).says("open files per process");
 }
 
 #[test]

@@ -165,9 +165,9 @@ fn anybody_can_receive() {
 fn what_cannot_be_is_refused_before_anybody_connects() {
     for (line, expect) in [
         ("sendd --size 1KiB", "unknown method `sendd`, did you mean `send`?"),
-        ("memcpy --size 1KiB", "`memcpy` cannot send to anybody: it is a control"),
-        ("null --size 1KiB", "`null` cannot send to anybody: it is a control"),
-        ("unix_stream --size 1KiB", "by hand it is TCP"),
+        ("memcpy --size 1KiB", "`memcpy` sends nothing: it is a control"),
+        ("null --size 1KiB", "`null` sends nothing: it is a control"),
+        ("unix_stream --size 1KiB", "`iolens net` uses TCP"),
         ("send --size 0", "a size of zero moves nothing"),
         ("send --size 2GiB", "the largest size is 1 GiB"),
         ("send", "--size <SIZE>"),

@@ -131,11 +131,11 @@ fn what_cannot_be_tuned_is_refused() {
     }
     place.refuses("tune copy PLACE/f PLACE/none", 4, "there is no folder");
     place.refuses("tune copy PLACE/f PLACE/f", 4, "it is not a folder");
-    place.refuses("tune read PLACE/f --cache cold", 2, "say so with --allow-evict");
+    place.refuses("tune read PLACE/f --cache cold", 2, "add --allow-evict, or use");
     place.refuses(
         "tune copy PLACE/f PLACE/d --allow-evict",
         2,
-        "--allow-evict is for --cache cold",
+        "--allow-evict does not apply to `tune copy` without",
     );
     place.refuses("tune read PLACE/f --consumer hash", 2, "unknown consumer `hash`");
     place.refuses("tune read PLACE/f --replay PLACE/f", 2, "cannot check");

@@ -191,7 +191,7 @@ impl Search<'_> {
             return (Ended::Unusable, Some(format!("{why} than {}", super::PHASE_MAX)));
         };
         if ladder.next(&self.seen(rule)) != Next::End {
-            let why = "the machine was too restless for an end";
+            let why = "the machine was too noisy for an answer";
             return (Ended::CutShort, self.is_out_of_patience().then(|| why.to_owned()));
         }
         let is_blocked = upper.is_some_and(|tally| tally.verdict() == Verdict::Blocked);

@@ -344,7 +344,7 @@ fn lines_that_are_no_run_are_refused_by_their_number() {
     let check = |lines: &[&str], parts: &[&str]| {
         check_refused("x.jsonl", lines.join("\n").as_bytes(), parts);
     };
-    check(&lines[..4], &["line 4: the file was cut off", "export it anew"]);
+    check(&lines[..4], &["line 4: the file was cut off", "export it again"]);
     check(&lines[1..], &["line 1: it is not a run"]);
     check(&[lines[0], lines[1], lines[3], lines[2], lines[4]], &["line 4", "cannot follow"]);
     check(&[lines[0], lines[1], lines[3], lines[4]], &["line 4", "of `arm`"]);

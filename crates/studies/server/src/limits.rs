@@ -384,7 +384,7 @@ mod tests {
         assert!(limits.beyond_backlog(200, 128).unwrap().contains("128 may wait"));
         assert_eq!(limits.met(&[(Mishap::Reset, 3), (Mishap::CutOff, 1)]), None);
         let met = limits.met(&[(Mishap::Reset, 3), (Mishap::NoTask, 7)]).unwrap();
-        assert!(met.starts_with("7 connections closed for want of a thread"), "{met}");
+        assert!(met.starts_with("7 connections closed for lack of a thread"), "{met}");
         assert!(met.ends_with("kernel.threads-max is 10000, and 400 are in use"), "{met}");
     }
 

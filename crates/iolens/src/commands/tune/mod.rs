@@ -61,14 +61,14 @@ fn check(asked: &Asked<'_>) -> Result<(), Failure> {
     let how = asked.how;
     if how.cache == CacheWish::Cold && !how.evict {
         return Err(Failure::usage(
-            "--cache cold evicts the file from the page cache before each trial, which other \
-             programs that use it pay for too\n  say so with --allow-evict, or take --cache as-is",
+            "--cache cold evicts the file from the page cache before each trial, slowing other \
+             programs that use it\n  add --allow-evict, or use --cache as-is",
         ));
     }
     if how.evict && how.cache != CacheWish::Cold && asked.task == Task::Copy {
         return Err(Failure::usage(
-            "--allow-evict is for --cache cold, which needs it, and for `tune read`, which reads a file \
-             that is cached in small pieces anew",
+            "--allow-evict does not apply to `tune copy` without --cache cold\n  leave it out, or add \
+             --cache cold",
         ));
     }
     if let Some(path) = how.output.as_ref().filter(|path| !how.overwrite && path.exists()) {
@@ -107,7 +107,7 @@ fn measured<'a>(
     let found = search(&plan, &mut trials)?;
     if found.left_out > 0 {
         trials.note(format!(
-            "{} configurations were left out for want of time: --budget gives more",
+            "{} configurations were left out for lack of time: a longer --budget tries more",
             found.left_out
         ));
     }
