@@ -204,7 +204,7 @@ fn steady_switching(rows: &[Row], bounds: &Bounds) -> Series {
         {
             let text = format!(
                 "{} to {} context switches a second in all of them, while message rates differ \
-                 {} times: a loop that polls is suspected",
+                 {} times: a polling loop is suspected",
                 short(rate.least),
                 short(rate.most),
                 short(rate.rates_apart)

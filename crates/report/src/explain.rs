@@ -110,14 +110,14 @@ fn of_pair(explanation: &Explanation, against: &Against) -> Vec<String> {
         )
     } else {
         format!(
-            "{arm} and {other} take {of} per {unit} that samples of this number do not tell \
-             apart{}",
+            "The {of} per {unit} of {arm} and {other} is too close for this many samples to tell \
+             which is less{}",
             interval(total)
         )
     };
     sentences.push(match said.is_empty() {
         true => format!("{beginning}."),
-        false => format!("{beginning}; the largest sure parts: {}.", said.join(", ")),
+        false => format!("{beginning}; the largest differences: {}.", said.join(", ")),
     });
     sentences
 }
@@ -438,7 +438,7 @@ mod tests {
             class.ns_per_message.value = value;
             class.ns_per_message.interval = Some(Interval { low: value, high: value });
         }
-        let nothing = "no class of work surely differs by 2% of send_staged's";
+        let nothing = "no class of work is shown to differ by 2% of send_staged's";
         assert!(said(&explanation).contains(nothing));
     }
 

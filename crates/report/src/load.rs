@@ -208,8 +208,8 @@ fn remarks(load: &Load, judgement: &Judgement) -> Vec<String> {
     }
     if let Some(achieved) = judgement.achieved.filter(|_| judgement.is_server_behind()) {
         remarks.push(format!(
-            "The rate was not kept: {} of the requests that were due were answered in the time, and \
-             the client was not the limit. Times from due grow for as long as this goes on.",
+            "The rate was not kept: {} of the requests due were answered in time, and the client \
+             was not the limit. Times from due grow as long as this goes on.",
             percent(achieved)
         ));
     }
@@ -230,8 +230,8 @@ fn remarks(load: &Load, judgement: &Judgement) -> Vec<String> {
     let counted: Vec<String> = counted.map(|(name, count)| format!("{name} {count}")).collect();
     if !counted.is_empty() {
         remarks.push(format!(
-            "The kernel counted, for everything in this network namespace: {}. Dropped and repeated \
-             segments stand in the tail as times of 200 ms or a second.",
+            "The kernel counted, for everything in this network namespace: {}. Dropped and \
+             retransmitted segments show in the tail as times of 200 ms or a second.",
             counted.join(", ")
         ));
     }
@@ -242,9 +242,9 @@ fn saturated(load: &Load, limit: &ClientLimit) -> String {
     let rate = load.rate().or_empty(rate_text);
     match limit {
         ClientLimit::Busy(share) => format!(
-            "The client was saturated: a thread of it worked {} of the time. The rate is a floor (≥ \
-             {rate} per second, client-limited), and times hold the client's own queue. More \
-             --threads, if there are processors, offer more.",
+            "The client was saturated: one thread worked {} of the time. The rate is a lower bound \
+             (≥ {rate} per second), and times include the client's own queue. More --threads offer \
+             more, if CPUs are free.",
             percent(*share)
         ),
         ClientLimit::Lag(lag) => format!(

@@ -175,7 +175,7 @@ pub(crate) fn limited(limited: &Limited) -> String {
         ),
         Limited::ClientLate { late_p99_ns, trials, of } => format!(
             "the client was late: 1% of the requests by {:.2} ms or more ({}), so times from due \
-             are its own",
+             are partly its own",
             late_p99_ns / 1e6,
             in_trials(*trials, *of)
         ),
@@ -228,16 +228,16 @@ pub(crate) fn warning(warning: &Warning) -> String {
         Warning::FewPasses { complete, minimum } => {
             let passes = if *complete == 1 { "pass" } else { "passes" };
             format!(
-                "{complete} complete {passes} of at least {minimum} planned: intervals over few \
-                 trials cover less often than they say"
+                "{complete} complete {passes} of at least {minimum} planned: with few trials, \
+                 intervals cover the truth less often than they claim"
             )
         }
         Warning::OutsideThePlan { trials } => {
             format!("{} of cells outside the plan are not used", count(*trials, "trial"))
         }
         Warning::Changed { change } => format!(
-            "measured with {change}, which iolens set for the run ({} before, and put back): no \
-             row is as it would be under this machine's own setting",
+            "measured with {change}, which iolens set for the run ({} before, restored after): \
+             all rows hold for that setting, not for this machine's own",
             change.before
         ),
         Warning::CountersClosed => "no self-check: the hidden copy ran with its counters closed \
@@ -263,8 +263,8 @@ pub(crate) fn warning(warning: &Warning) -> String {
         ),
         Warning::SteadySwitching { arm, least_per_s, most_per_s, cells, rates_apart } => format!(
             "context switches of {arm} are {least_per_s:.0} to {most_per_s:.0} a second in all \
-             {cells} cells, while its message rates differ {rates_apart:.0} times: a loop that \
-             polls is suspected"
+             {cells} cells, while its message rates differ {rates_apart:.0} times: it may run a \
+             polling loop"
         ),
         Warning::Neighbours { contrasts, passes, correlation, widened } => format!(
             "trials resemble those of the pass before: over {passes} passes {contrasts} contrasts \
@@ -280,17 +280,17 @@ fn circumstance(found: &Circumstance) -> String {
             an end) forces copies of zero-copy sends"
             .to_owned(),
         Circumstance::CacheUnknown => "how much of the file was in the page cache is unknown: \
-            cachestat(2) (Linux 6.5) tells only the file's owner or who may write to it"
+            cachestat(2) (Linux 6.5) answers only the file's owner and users who may write it"
             .to_owned(),
         Circumstance::DeviceUnknown => {
             "whether bytes came from a device is unknown: /proc/self/io cannot be read".to_owned()
         }
         Circumstance::DirtyUnknown => "how much of the file was dirty is unknown: cachestat(2) \
-            (Linux 6.5) does not tell it here"
+            (Linux 6.5) does not report it here"
             .to_owned(),
         Circumstance::Dirty { left_bytes, background_bytes } => format!(
-            "a slice left {} dirty, and from {} on the kernel writes back by itself \
-             (vm.dirty_background_ratio): some of that is in its time",
+            "a slice left {} dirty, and above {} the kernel starts writing back by itself \
+             (vm.dirty_background_ratio): part of that is in its time",
             Bytes(*left_bytes),
             Bytes(*background_bytes)
         ),

@@ -375,8 +375,8 @@ fn cut_short(side: &Side<'_>) -> Option<String> {
         Some(_) => return None,
     };
     Some(format!(
-        "Run {} {how} after {} complete passes: intervals over few trials cover less often than \
-         they say",
+        "Run {} {how} after {} complete passes: with few trials, intervals cover the truth less \
+         often than they claim",
         side.header.id, side.analysis.passes
     ))
 }

@@ -168,12 +168,12 @@ impl Open {
         match self {
             Open::NoChange => "one is ahead at every size".to_owned(),
             Open::SeveralChanges => {
-                "the mean ratio crosses 1 more than once between the sizes, which noise alone may \
-                 make it do; more passes tell"
+                "the mean ratio crosses 1 more than once between the sizes, which noise alone can \
+                 cause; more passes would tell"
                     .to_owned()
             }
             Open::Unstable => {
-                "a single pass decides how often the mean ratio crosses 1; more passes tell"
+                "a single pass decides how often the mean ratio crosses 1; more passes would tell"
                     .to_owned()
             }
             Open::Step(below) => format!(

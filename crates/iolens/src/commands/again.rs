@@ -149,8 +149,8 @@ pub(crate) fn resume(args: &args::Resume) -> Result<ExitCode, Failure> {
     let run = session.store.load(&id)?;
     if run.header.plan.study() == Study::Ab {
         return Err(usage!(
-            "cannot resume run {id}: a run of `ab` cannot be continued\n  `iolens show {id}` has its \
-             numbers and the command that measures again"
+            "cannot resume run {id}: a run of `ab` cannot be continued\n  `iolens show {id}` has \
+             its numbers and the command that measures again"
         ));
     }
     let host = host::read(&host::Root::real());

@@ -74,8 +74,8 @@ fn offer(args: &args::NetSend) -> Result<Offer, Failure> {
     }
     if entry.transport != Transport::Tcp {
         return Err(usage!(
-            "`{}` sends over {}: `iolens net` uses TCP, so that any program can be the other end\n  \
-             `iolens list methods` shows what else sends",
+            "`{}` sends over {}: `iolens net` uses TCP, so that any program can be the other \
+             end\n  `iolens list methods` shows what else sends",
             entry.id,
             entry.transport
         ));

@@ -140,13 +140,13 @@ fn difference(explanation: &Explanation, against: &Against) -> Vec<Text> {
     let (less, more) = (named(true), named(false));
     let total = &against.cpu_ns_per_message;
     let sum = match (is_sure(total), total.value < 0.0) {
-        (false, _) => format!("no sure difference from {} in all", against.other),
+        (false, _) => format!("no difference from {} shown in all", against.other),
         (true, true) => format!("{} less than {} in all", time(-total.value), against.other),
         (true, false) => format!("{} more than {} in all", time(total.value), against.other),
     };
     let said = match (less.is_empty(), more.is_empty()) {
         (true, true) => format!(
-            "{arm}: no class of work surely differs by {:.0}% of {}'s {} or more",
+            "{arm}: no class of work is shown to differ by {:.0}% of {}'s {} or more",
             100.0 * WORTH_SAYING,
             against.other,
             time_of(explanation)

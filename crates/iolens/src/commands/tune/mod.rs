@@ -67,8 +67,8 @@ fn check(asked: &Asked<'_>) -> Result<(), Failure> {
     }
     if how.evict && how.cache != CacheWish::Cold && asked.task == Task::Copy {
         return Err(Failure::usage(
-            "--allow-evict does not apply to `tune copy` without --cache cold\n  leave it out, or add \
-             --cache cold",
+            "--allow-evict does not apply to `tune copy` without --cache cold\n  leave it out, or \
+             add --cache cold",
         ));
     }
     if let Some(path) = how.output.as_ref().filter(|path| !how.overwrite && path.exists()) {
