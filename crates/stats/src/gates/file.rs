@@ -53,7 +53,7 @@ fn cold(residents: &[f64]) -> Option<Ruling> {
         return None;
     }
     invalid(format!(
-        "{:.1}% of the file was in the page cache when a slice began that was to be cold",
+        "{:.1}% of the file was in the page cache at the start of a cold slice",
         most * 100.0
     ))
 }
@@ -65,7 +65,7 @@ fn warm(residents: &[f64]) -> Option<Ruling> {
         return None;
     }
     invalid(format!(
-        "only {:.1}% of the file was in the page cache when a slice began that was to be warm",
+        "only {:.1}% of the file was in the page cache at the start of a warm slice",
         least * 100.0
     ))
 }
@@ -77,7 +77,7 @@ fn kept(slices: &[Found<'_>]) -> Option<Ruling> {
         (bytes as f64 > slice.read_bytes as f64 * REMAINDER_MAX).then_some((bytes, slice))
     })?;
     invalid(format!(
-        "storage delivered {} to a slice whose {} were to come from the page cache",
+        "storage delivered {} to a slice whose {} should come from the page cache",
         Bytes(bytes),
         Bytes(slice.read_bytes)
     ))
@@ -135,8 +135,8 @@ pub(super) fn direct(case: &Case<'_>) -> Option<Ruling> {
         return None;
     }
     invalid(format!(
-        "the page cache grew by {} in a slice that was to read around it: the file system read \
-         through it although O_DIRECT was asked for",
+        "the page cache grew by {} in a slice that should bypass it: the file system read through \
+         it despite O_DIRECT",
         Bytes(most)
     ))
 }
@@ -150,8 +150,8 @@ fn left_cached(case: &Case<'_>) -> Option<Ruling> {
         return None;
     }
     invalid(format!(
-        "{} were in the page cache after a slice that was to write around it: the file system \
-         wrote through it although O_DIRECT was asked for",
+        "{} were in the page cache after a slice that should bypass it: the file system wrote \
+         through it despite O_DIRECT",
         Bytes(most)
     ))
 }
@@ -164,7 +164,7 @@ pub(super) fn written(case: &Case<'_>) -> Option<Ruling> {
     let slices = slices(case);
     if let Some(off) = slices.iter().filter_map(|c| c.found.size_error_bytes).find(|&off| off > 0) {
         return invalid(format!(
-            "the size of the file was off by {} after a slice that wrote to it",
+            "the size of the file was wrong by {} after a slice that wrote to it",
             Bytes(off)
         ));
     }
@@ -174,7 +174,7 @@ pub(super) fn written(case: &Case<'_>) -> Option<Ruling> {
     let dirty = slices.iter().filter_map(|slice| slice.found.dirty_before_bytes).max().unwrap_or(0);
     if dirty > 0 {
         return invalid(format!(
-            "{} were not on the device when a slice began that was to find all of it there",
+            "{} of the file were not on the device yet when a slice began",
             Bytes(dirty)
         ));
     }
@@ -189,7 +189,7 @@ pub(super) fn written(case: &Case<'_>) -> Option<Ruling> {
     };
     if !is_as_said {
         return invalid(
-            "the page cache did not hold what it was to hold of the file when a slice began"
+            "the page cache did not hold the part of the file that it should when a slice began"
                 .to_owned(),
         );
     }
@@ -316,7 +316,7 @@ mod tests {
         let half = found(FILE_BYTES / 2, FILE_BYTES, 0);
         check(half, Some("only 50.0% of the file was in the page cache"));
         let bytes = slice_bytes();
-        check(found(FILE_BYTES, FILE_BYTES, bytes / 2), Some("to come from the page cache"));
+        check(found(FILE_BYTES, FILE_BYTES, bytes / 2), Some("should come from the page cache"));
         // The other slices do not make up for one.
         let mut uneven = run(CacheState::Warm, false, found(FILE_BYTES, FILE_BYTES, 0));
         let last = uneven.trials[0].slices.last_mut().unwrap();

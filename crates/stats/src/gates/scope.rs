@@ -83,26 +83,26 @@ fn difference(case: &Case<'_>, facts: &EndFacts) -> Option<String> {
     let cell = &case.trial.cell;
     if facts.message_bytes != cell.size.0 {
         let (ran, asked) = (facts.message_bytes, cell.size.0);
-        return Some(format!("ran messages of {ran} B, asked for were {asked} B"));
+        return Some(format!("ran messages of {ran} B instead of {asked} B"));
     }
     if facts.threads != cell.threads {
-        return Some(format!("ran {} threads, asked for were {}", facts.threads, cell.threads));
+        return Some(format!("ran {} threads instead of {}", facts.threads, cell.threads));
     }
     let (net, axes) = cell.net().zip(case.header.plan.net())?;
     let asked = axes.socket_options(&net.tuning);
     if let Some(congestion) = facts.congestion.as_ref().filter(|&name| *name != asked.congestion) {
         let asked = &asked.congestion;
-        return Some(format!("used congestion control {congestion}, asked for was {asked}"));
+        return Some(format!("used congestion control {congestion} instead of {asked}"));
     }
     if let Some(nodelay) = facts.nodelay.filter(|&nodelay| nodelay != asked.nodelay) {
         let asked = asked.nodelay;
-        return Some(format!("reads TCP_NODELAY back as {nodelay}, asked for was {asked}"));
+        return Some(format!("reads TCP_NODELAY back as {nodelay} instead of {asked}"));
     }
     let asked = net.tuning.network().device_mtu_bytes(net.topology);
     if let Some((mtu, asked)) =
         facts.mtu_bytes.zip(asked).filter(|&(mtu, asked)| mtu != asked.into())
     {
-        return Some(format!("has a device with an MTU of {mtu} B, asked for were {asked} B"));
+        return Some(format!("has a device with an MTU of {mtu} B instead of {asked} B"));
     }
     None
 }
@@ -113,7 +113,7 @@ pub(super) fn busy_polling(case: &Case<'_>) -> Option<Ruling> {
     match case.trial.rx.as_ref().and_then(|facts| facts.busy_polled_packets) {
         Some(1..) => None,
         Some(0) => {
-            invalid(format!("calls were to poll the device for {us} µs, and found no packet so"))
+            invalid(format!("calls polled the device for up to {us} µs and found no packet"))
         }
         None => invalid("nothing says whether calls polled the device".to_owned()),
     }
@@ -403,8 +403,8 @@ mod tests {
                 check_gate(parameters, &run, Some(&format!("the {end} end {expect}")));
             }
         };
-        check(|end| end.message_bytes = 1, "ran messages of 1 B, asked for were 1024 B");
-        check(|end| end.threads = 7, "ran 7 threads, asked for were 1");
+        check(|end| end.message_bytes = 1, "ran messages of 1 B instead of 1024 B");
+        check(|end| end.threads = 7, "ran 7 threads instead of 1");
         check(|end| end.congestion = Some("bbr".into()), "used congestion control bbr");
         check(|end| end.nodelay = Some(false), "reads TCP_NODELAY back as false");
     }
@@ -416,7 +416,7 @@ mod tests {
         device(&mut run, 65_536);
         check_gate(parameters, &run, None);
         run.trials[0].cell.net_mut().unwrap().topology = Topology::Veth;
-        let reason = "the receiving end has a device with an MTU of 65536 B, asked for were 1500 B";
+        let reason = "the receiving end has a device with an MTU of 65536 B instead of 1500 B";
         check_gate(parameters, &run, Some(reason));
         device(&mut run, 1500);
         check_gate(parameters, &run, None);
@@ -433,7 +433,7 @@ mod tests {
         check(None, None, None);
         check(Some(0), Some(0), None);
         check(Some(50), Some(1), None);
-        let none = "calls were to poll the device for 50 µs, and found no packet so";
+        let none = "calls polled the device for up to 50 µs and found no packet";
         check(Some(50), Some(0), Some(none));
         check(Some(50), None, Some("nothing says whether calls polled the device"));
     }

@@ -144,7 +144,7 @@ pub(super) fn connections(case: &Case<'_>) -> Option<Ruling> {
         Length::Short => served.offered.outcomes.ok,
     };
     if made < asked {
-        return invalid(format!("{made} connections were made, asked for were {asked}"));
+        return invalid(format!("{made} connections were made instead of {asked}"));
     }
     let by_task: u64 = served.arm.requests_by_task.iter().sum();
     let answered = case.sums.tx.messages;

@@ -107,7 +107,7 @@ fn the_edges_of_a_slice_are_not_idle_time() {
 
 #[test]
 fn connections_are_as_many_as_were_asked_for() {
-    let gate = "connections as asked: 15 connections were made, asked for were 16";
+    let gate = "connections as asked: 15 connections were made instead of 16";
     check_gates(&closed(|arm| arm.connects.made = 15), Some(gate));
     let part = closed(|arm| arm.requests_by_task = vec![MESSAGES, MESSAGES]);
     check_gate(connections, &part, Some("answered 20000 requests in the trial, and 40000 in"));
