@@ -203,7 +203,9 @@ impl Far {
                     FromKeeper::Hello { .. } | FromKeeper::Here { .. } | FromKeeper::Refused { .. },
                 ) => {}
                 Err(e) => {
-                    return Err(Trouble::failed(format!("the other end speaks nonsense: {e}")));
+                    return Err(Trouble::failed(format!(
+                        "the other end sent what is not our protocol: {e}"
+                    )));
                 }
             }
         }

@@ -177,7 +177,7 @@ impl Session {
                 "found no room for a copy of this program there: name one that is there \
                  already with --peer-binary",
             )),
-            _ => Err(self.trouble("does not know what it was told")),
+            _ => Err(self.trouble("did not understand its orders")),
         }
     }
 
@@ -212,7 +212,7 @@ impl Session {
                      such as -t",
                 )),
                 Err(Odd::Much) => {
-                    return Err(self.trouble("says much, and nothing that is ours"));
+                    return Err(self.trouble("printed a lot, and nothing from iolens"));
                 }
             }
             self.wait(interrupts)?;
@@ -347,7 +347,7 @@ impl Session {
     }
 
     fn nonsense(&self, error: &io::Error) -> Trouble {
-        self.trouble(&format!("speaks nonsense: {error}"))
+        self.trouble(&format!("sent what is not our protocol: {error}"))
     }
 }
 

@@ -373,7 +373,7 @@ impl<'a> Workers<'a> {
                     Ok(None) => {}
                     Err(e) => {
                         return Err(failed(format!(
-                            "the {} worker speaks nonsense: {e}",
+                            "the {} worker sent what is not our protocol: {e}",
                             worker.name
                         )));
                     }
@@ -433,7 +433,7 @@ impl<'a> Workers<'a> {
             Ok(0) => *ended = true,
             Ok(n) => buffer.extend(&piece[..n]),
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(failed(format!("cannot hear the {name} worker: {e}"))),
+            Err(e) => return Err(failed(format!("cannot read from the {name} worker: {e}"))),
         }
         Ok(*ended)
     }

@@ -58,13 +58,13 @@ fn companion(path: &Path) -> Option<PathBuf> {
     (!is_pipe).then(|| path.with_extension("reasons.csv"))
 }
 
-const ALL_AS_CSV: &str =
-    "--rows all: a whole run is no table\n  write --format json, or other --rows";
+const ALL_AS_CSV: &str = "--rows all does not apply to CSV: a whole run is not a table\n  use \
+                          --format json, or other --rows";
 
 const OF_PROGRAMS: &str = "a run of `ab` has rows of arms and of slices\n  `iolens show RUN --json` has \
                            its verdicts";
 
-const ALL_HAS_NO_COLUMNS: &str = "--rows all: a whole run has no columns\n  drop --columns";
+const ALL_HAS_NO_COLUMNS: &str = "--columns does not apply to --rows all\n  drop --columns";
 
 /// The format that is asked for, or that the file is named for.
 fn named_format(args: &args::Export) -> Option<RowFormat> {

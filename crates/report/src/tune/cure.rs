@@ -9,7 +9,7 @@ use crate::number::rate;
 
 /// What is said where it was not allowed.
 pub(super) const OFFER: &str = "; with --allow-evict tune drops it from the page cache once, reads it \
-                                again in large folios, and says what that takes and gives";
+                                again in large folios, and reports the cost and the gain";
 
 /// Less of the file in huge pages than this is no cure.
 const GAIN_LEAST: f64 = 0.1;

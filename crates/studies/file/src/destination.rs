@@ -235,7 +235,7 @@ fn unreachable(path: &Path, errno: Errno) -> String {
         Errno::ENOENT => {
             format!("cannot create {name}: {errno}: there is no folder {folder}\n  make it first")
         }
-        Errno::ENOTDIR => format!("cannot create {name}: {errno}: {folder} is no folder"),
+        Errno::ENOTDIR => format!("cannot create {name}: {errno}: {folder} is not a folder"),
         Errno::EACCES => {
             format!("cannot create {name}: {errno}: this user may not look into {folder}")
         }

@@ -136,7 +136,7 @@ fn once(
     let (last, mib) = places(subject);
     let file = subject.reopen(Caching::Buffered)?;
     let mut buffer = Pages::new(MIB_BYTES, PageKind::Plain)
-        .map_err(|errno| format!("cannot have a buffer of a MiB: {errno}"))?;
+        .map_err(|errno| format!("cannot allocate a buffer of 1 MiB: {errno}"))?;
     // Everything is there, and clean, before something is dropped.
     subject.read_range(0, mib)?;
     subject.read_range(last, subject.bytes())?;

@@ -103,9 +103,9 @@ pub(crate) fn of_writing(errno: Errno, file_system: &str) -> Option<String> {
                 .to_owned()
         }
         Errno::EFBIG => match process::file_size_limit_bytes() {
-            u64::MAX => format!("{file_system} takes no file so large"),
+            u64::MAX => format!("{file_system} does not allow files this large"),
             limit => {
-                format!("this process may make no file larger than {} (ulimit -f)", Bytes(limit))
+                format!("this process may not make files larger than {} (ulimit -f)", Bytes(limit))
             }
         },
         Errno::EIO => "the device or its file system failed; `dmesg` may say more".to_owned(),

@@ -125,14 +125,16 @@ pub fn run(
                 }
             }
             Err(e) => {
-                return Err(Trouble::Failed(format!("the worker speaks nonsense: {e}")));
+                return Err(Trouble::Failed(format!(
+                    "the worker sent what is not our protocol: {e}"
+                )));
             }
         }
     }
 }
 
 fn unheard(errno: &Errno) -> Trouble {
-    Trouble::Failed(format!("cannot hear the worker: {errno}"))
+    Trouble::Failed(format!("cannot read from the worker: {errno}"))
 }
 
 /// Waits until one of them has something to say; whether it is the first.

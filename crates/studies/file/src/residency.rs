@@ -65,7 +65,9 @@ fn pages_of(offset: u64, bytes: u64, page_bytes: u64) -> u64 {
 /// Why cachestat(2) says nothing.
 fn unknown(errno: Errno) -> String {
     match errno {
-        Errno::EPERM => "cachestat(2) tells only who owns the file or may write to it".to_owned(),
+        Errno::EPERM => {
+            "cachestat(2) answers only the file's owner and users who may write it".to_owned()
+        }
         Errno::ENOSYS => "cachestat(2) is in Linux from 6.5 on".to_owned(),
         errno => format!("cachestat(2): {errno}"),
     }

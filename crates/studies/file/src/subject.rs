@@ -169,7 +169,7 @@ impl Subject {
     ) -> Result<u64, String> {
         const PIECE_BYTES: usize = 1 << 20;
         let mut piece = Pages::new(PIECE_BYTES, PageKind::Plain)
-            .map_err(|e| format!("cannot have a buffer of {PIECE_BYTES} bytes: {e}"))?;
+            .map_err(|e| format!("cannot allocate a buffer of {PIECE_BYTES} bytes: {e}"))?;
         let mut offset = range.start;
         while offset < range.end {
             let left = usize::try_from(range.end - offset).unwrap_or(usize::MAX).min(PIECE_BYTES);

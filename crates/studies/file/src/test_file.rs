@@ -86,7 +86,7 @@ impl std::fmt::Display for Room {
 pub(crate) fn no_files(errno: Errno) -> &'static str {
     match errno {
         Errno::EROFS => ": its file system is mounted read-only",
-        Errno::EACCES | Errno::EPERM => ": this user may make no files there",
+        Errno::EACCES | Errno::EPERM => ": this user may not make files there",
         _ => "",
     }
 }
@@ -141,7 +141,7 @@ impl TestFile {
 
     fn of(file: File, folder: &Path, seed: u64) -> Result<TestFile, String> {
         let piece = Pages::new(PIECE_BYTES, PageKind::Plain)
-            .map_err(|e| format!("cannot have a buffer of {PIECE_BYTES} bytes: {e}"))?;
+            .map_err(|e| format!("cannot allocate a buffer of {PIECE_BYTES} bytes: {e}"))?;
         Ok(TestFile { file, folder: folder.to_owned(), bytes: 0, seed, piece })
     }
 
@@ -194,7 +194,7 @@ impl TestFile {
     /// Errors: what the system said.
     pub fn subject(&self) -> Result<Subject, String> {
         let file = self.file.try_clone().map_err(|e| {
-            format!("cannot have one descriptor more of the test file: {}", Errno::from(e))
+            format!("cannot duplicate the descriptor of the test file: {}", Errno::from(e))
         })?;
         Subject::of(file, format!("the test file in {}", self.folder.display()))
     }

@@ -147,7 +147,7 @@ impl Limits {
         }
         Err(format!(
             "{connections} connections need {needed} descriptors at least, and the sets of \
-             select(2) end at {end} (FD_SETSIZE): `select_large` goes on from there"
+             select(2) end at {end} (FD_SETSIZE): use `select_large`"
         ))
     }
 
@@ -201,9 +201,9 @@ impl Limits {
         let waiting = self.backlog?.min(u64::from(wanted));
         (waiting < u64::from(connections)).then(|| {
             format!(
-                "of {connections} connections that come at once {waiting} may wait to be taken \
-                 (net.core.somaxconn is {}): what is dropped comes again after a second and is \
-                 counted; in --network veth there is room",
+                "of {connections} connections that come at once {waiting} may wait to be accepted \
+                 (net.core.somaxconn is {}): the others are dropped, counted, and tried again \
+                 after a second; --network veth has room",
                 self.backlog.unwrap_or_default()
             )
         })

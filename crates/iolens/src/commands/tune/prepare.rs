@@ -72,8 +72,9 @@ fn usable(trials: &mut Trials<'_>) -> Result<u64, Failure> {
     let is_cold = trials.is_cold();
     if is_cold && facts.resident_share.is_none() {
         return Err(unusable!(
-            "cannot call {} cold: the kernel does not tell what of it is in the page cache \
-             (cachestat(2) tells who owns a file or may write to it)\n  take --cache as-is",
+            "cannot call {} cold: the kernel does not report how much of it is cached \
+             (cachestat(2) answers only a file's owner and users who may write it)\n  use \
+             --cache as-is",
             facts.file
         ));
     }

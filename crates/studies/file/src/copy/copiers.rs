@@ -27,7 +27,7 @@ pub const PROGRAMS: [Program; 2] = [
     Program {
         id: "cp",
         summary: "cp that neither shares blocks nor skips holes, in blocks of its own choice",
-        path: "a process of its own; what it calls is its own affair",
+        path: "a separate process, whose system calls are unknown",
         // The engines write holes as zeros, which cp does not do unasked.
         argv: &["cp", "--reflink=never", "--sparse=never", "--", "{src}", "{dst}"],
     },
@@ -93,7 +93,7 @@ pub fn facts(id: &str, axes: &CopyAxes) -> Option<EngineFacts> {
     }
     let known = PROGRAMS.iter().find(|program| program.id == id);
     let summary = known.map_or("a program that was given with --external", |known| known.summary);
-    let path = known.map_or("a process of its own; what it calls is its own affair", |k| k.path);
+    let path = known.map_or("a separate process, whose system calls are unknown", |k| k.path);
     Some(EngineFacts {
         id: id.to_owned(),
         summary: summary.to_owned(),
@@ -118,7 +118,7 @@ pub fn allow(id: &str, threads: u32) -> Result<(), String> {
             Some(why) => Err(format!("{threads} threads cannot share it: {why}")),
             None => Ok(()),
         },
-        None => Err(format!("a program is one process: {threads} threads are not its affair")),
+        None => Err(format!("a program is one process: {threads} threads cannot share its copy")),
     }
 }
 

@@ -67,7 +67,7 @@ impl<'a> Process<'a> {
         let block = self.site.setting.block_bytes;
         let argv = self.external.with(&bytes(source), &bytes(destination), block);
         let errors = self.errors.try_clone().map_err(|e| {
-            Trouble::failed(format!("cannot have one descriptor more: {}", Errno::from(e)))
+            Trouble::failed(format!("cannot duplicate a descriptor: {}", Errno::from(e)))
         })?;
         spawn::program(&argv, errors).map_err(Trouble::refused)
     }

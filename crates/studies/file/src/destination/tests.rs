@@ -89,7 +89,7 @@ fn what_cannot_be_made_is_said_before() {
     }
     let closed = std::fs::Permissions::from_mode(0o555);
     std::fs::set_permissions(folder.path(), closed).unwrap();
-    refused(&path("new"), None, "this user may make no files there");
+    refused(&path("new"), None, "this user may not make files there");
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 

@@ -178,8 +178,7 @@ fn simplest_first<K: Ord>(candidates: &mut [(Candidate, K)]) {
 fn senseless(id: &str, way: Way, wish: &Wish) -> Option<String> {
     match way {
         Way::Mapped if wish.consumer == Consumer::None => Some(
-            "nobody looks at the bytes (--consumer none), and a mapped file is only read by who \
-             does"
+            "nobody looks at the bytes (--consumer none), so a mapped file would not be read"
                 .to_owned(),
         ),
         Way::Called if SAME.contains(&id) => {

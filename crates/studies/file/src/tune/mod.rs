@@ -71,7 +71,7 @@ pub fn measure_limit(wish: &LimitWish) -> Result<LimitFound, String> {
         let bytes = usize::try_from(part.bytes()).unwrap_or(usize::MAX);
         let pages = || {
             let made = Pages::new(bytes, PageKind::Huge);
-            made.map_err(|errno| format!("cannot have {} of memory: {errno}", Bytes(part.bytes())))
+            made.map_err(|errno| format!("cannot allocate {}: {errno}", Bytes(part.bytes())))
         };
         Ok((pages()?, if copies { Some(pages()?) } else { None }, bytes))
     };

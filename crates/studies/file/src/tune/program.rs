@@ -110,10 +110,7 @@ pub fn start_up(program: &str) -> Result<Nanos, String> {
 /// A path as a word of a command.
 fn named(path: &Path) -> Result<&str, String> {
     path.to_str().ok_or_else(|| {
-        format!(
-            "{} is no UTF-8, and the arguments of programs are: name another folder",
-            path.display()
-        )
+        format!("{} is not UTF-8, as a command must be: name another folder", path.display())
     })
 }
 

@@ -130,5 +130,5 @@ pub(crate) fn file_in(folder: &Path, how: How) -> Result<File, String> {
 pub(crate) fn memory(bytes: u64) -> Result<Pages, String> {
     let wanted = usize::try_from(bytes).unwrap_or(usize::MAX);
     Pages::new(wanted, PageKind::Plain)
-        .map_err(|errno| format!("cannot have {} of memory for a block: {errno}", Bytes(bytes)))
+        .map_err(|errno| format!("cannot allocate {} for a block: {errno}", Bytes(bytes)))
 }

@@ -299,7 +299,7 @@ pub(crate) static COPY: Entry<Copies> = Entry {
 fn open_copier(setup: CopySetup) -> Result<Box<dyn Copier>, String> {
     let CopySetup { source, destination, part } = setup;
     let block = part.block_bytes.min(part.bytes());
-    let too_large = || format!("cannot have {} of memory for a block", Bytes(block));
+    let too_large = || format!("cannot allocate {} for a block", Bytes(block));
     let block = usize::try_from(block).map_err(|_| too_large())?;
     // No more than there are blocks: the memory is locked.
     let blocks = usize::try_from(part.blocks()).unwrap_or(usize::MAX);

@@ -199,7 +199,7 @@ pub(crate) fn subject_of(target: &Target) -> Result<Subject, String> {
     let file = target
         .file()
         .try_clone()
-        .map_err(|e| format!("cannot have one descriptor more of {name}: {}", Errno::from(e)))?;
+        .map_err(|e| format!("cannot duplicate the descriptor of {name}: {}", Errno::from(e)))?;
     Subject::of(file, name)
 }
 

@@ -100,7 +100,7 @@ type Make = Arc<dyn Fn(&Arc<Tallies>) -> Result<Box<dyn Service>, String> + Send
 fn nothing_behind(rest: Option<&str>) -> Result<(), String> {
     match rest {
         None => Ok(()),
-        Some(rest) => Err(format!("nothing stands behind it, and there is `{rest}`")),
+        Some(rest) => Err(format!("it takes no value, and `{rest}` follows it")),
     }
 }
 
@@ -130,7 +130,7 @@ mod tests {
             assert!(why.contains(expect), "{text}: {why}");
         };
         check("ecko", "choose from: burn:MICROSECONDS, echo, oracle:TIME");
-        check("echo:3", "nothing stands behind it");
+        check("echo:3", "it takes no value");
         check("payload", "payload:32");
         check("payload:31", "32");
         check("payload:17MiB", "16 MiB");
