@@ -124,7 +124,7 @@ fn near_address(far: IpAddr) -> Result<IpAddr, Failure> {
     });
     found.map(|address| address.ip()).map_err(|e| {
         unusable!(
-            "there is no way to {far} from here: {e}\n  name another address of the other \
+            "cannot reach {far} from here: {e}\n  name another address of the other \
              machine with --peer-address"
         )
     })

@@ -91,7 +91,7 @@ fn reading(compared: &Compared<'_>) -> String {
     let comparison = compared.comparison;
     let itself = match comparison.interleaved {
         true => "whose trials took turns",
-        false => "that took no turns: what the machine did between them is in it",
+        false => "that did not take turns, so it includes how the machine changed in between",
     };
     format!(
         "B / A: a method's ratio to {} in B over that in A, each from its run's own trials; above \

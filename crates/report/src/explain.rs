@@ -52,7 +52,7 @@ pub fn text(
     for line in sampling(explanation) {
         out.push_str(&format!("\n{}\n", sentence::hanging(&line, style.width, 2)));
     }
-    out.push_str("\nFunctions in which the CPU was most often, both ends:\n");
+    out.push_str("\nFunctions with the most samples, both ends:\n");
     for arm in &explanation.attribution.arms {
         let line = format!("{}: {}", arm.shown(), functions(&arm.both));
         out.push_str(&sentence::hanging(&line, style.width, 2));
@@ -270,8 +270,8 @@ fn sampling(explanation: &Explanation) -> Vec<String> {
         "Samples of cpu-clock every {} of a thread's CPU time, in trials of their own; on loopback \
          and veth the sender's CPU runs the receive path in softirq, so both ends together is the \
          honest sum. Intervals: t over trials, 95%; those of differences hold for all classes and \
-         methods together. A sample that is due with interrupts off is taken where they are on \
-         again; behind a system call it counts as that call's exit.",
+         methods together. A sample due while interrupts are off is taken once they are on \
+         again; right after a system call it counts as that call's exit.",
         time(attribution.period_ns as f64)
     ));
     lines

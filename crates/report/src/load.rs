@@ -44,7 +44,7 @@ fn headline(load: &Load) -> String {
     }
     let pace = match load.pace {
         Pace::Closed { think: Nanos(0) } => "closed loop".to_owned(),
-        Pace::Closed { think } => format!("closed loop, {think} to think"),
+        Pace::Closed { think } => format!("closed loop, {think} think time"),
         Pace::Open { rate, arrivals } => {
             format!("open loop, {} per second ({})", rate_text(rate), arrivals.word())
         }
@@ -184,7 +184,7 @@ fn client(load: &Load) -> String {
     let busiest = load.busiest_thread().or_dash(percent);
     let spinning = match spun {
         0 => String::new(),
-        spun => format!("; {} looking whether a request is due", Nanos(spun)),
+        spun => format!("; {} polling for due requests", Nanos(spun)),
     };
     let waited = load.run_delay().or_empty(|waited| format!("; {waited} ready without a CPU"));
     format!(

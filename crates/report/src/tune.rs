@@ -241,7 +241,7 @@ pub fn drift(then: &Facts, now: &Facts) -> Vec<String> {
         .map(|(what, then, now)| format!("{what} was {then} and is {now}"))
         .collect();
     if then.file_bytes == now.file_bytes && then.changed_ns != now.changed_ns {
-        all.push("the file was written to since".to_owned());
+        all.push("the file has been written to since".to_owned());
     }
     all
 }
@@ -264,7 +264,7 @@ pub fn replay_text(replay: &Replay, record: &Record, then: &Verdict, now: &Verdi
         }
     }
     if replay.drift.is_empty() {
-        text.push_str("  no drift: kernel, file system, device, processor and file are as then\n");
+        text.push_str("  unchanged: kernel, file system, device, processor and file\n");
     }
     for drift in &replay.drift {
         text.push_str(&format!("  drift: {drift}\n"));

@@ -58,7 +58,7 @@ fn refuse_imported(doing: &str, header: &RunHeader) -> Result<(), Failure> {
     let Some(origin) = &header.origin else { return Ok(()) };
     Err(usage!(
         "cannot {doing} run {}: it was measured on {} and imported from {}\n  numbers of two \
-         machines do not belong into one run: do so where it was measured, or run its plan here \
+         machines do not belong in one run: do so where it was measured, or run its plan here \
          (`iolens show {} --json` has the command)",
         header.id,
         origin.host,
@@ -287,7 +287,7 @@ pub(crate) fn confirm(args: &Confirm, typed: &[String]) -> Result<ExitCode, Fail
 
 fn note(run: &RunHeader, place: &str, change: &Change) {
     output::note(&format!(
-        "note: another {} {place} since run {} was measured: the point is that of {} now",
+        "note: the {} {place} is not that of run {}: the crossover is for {} now",
         change.part.word(),
         run.id,
         change.now

@@ -138,8 +138,8 @@ fn searched(plan: &Plan, look: &Searches) -> String {
         false => "",
     };
     format!(
-        "{searches} {}, about {phases} phases in {time}, behind the passes; {share} of the budget of \
-         {} are theirs alone{cut}\n",
+        "{searches} {}, about {phases} phases in {time}, after the passes; {share} of the budget \
+         of {} is for them alone{cut}\n",
         if *searches == 1 { "search" } else { "searches" },
         plan.budget,
     )

@@ -151,10 +151,10 @@ fn of_files(run: &Run) -> Vec<Fact> {
         facts.push(Fact::new("Regions", said));
         let said = match writing.dirty_background {
             Some(bytes) => format!(
-                "no slice writes more than {bytes}, the dirty memory from which on the kernel \
-                 writes back by itself"
+                "no slice writes more than {bytes}, above which the kernel starts writing back \
+                 by itself"
             ),
-            None => "from how much dirty memory on is not known".to_owned(),
+            None => "when the kernel starts writing back by itself is not known".to_owned(),
         };
         facts.push(Fact::new("Write-back", said));
     }

@@ -210,7 +210,7 @@ fn what_has_changed_since_is_named() {
     the hypervisor was KVM and is none
     ");
     let touched = Facts { changed_ns: Some(2), ..facts() };
-    assert_eq!(drift(&then, &touched), ["the file was written to since"]);
+    assert_eq!(drift(&then, &touched), ["the file has been written to since"]);
 }
 
 #[test]

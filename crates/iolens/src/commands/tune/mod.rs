@@ -122,7 +122,7 @@ fn measured<'a>(
     let record = trials.record;
     if let Some(proof) = record.proof.as_ref().filter(|proof| proof.winner != proof.plain) {
         return Err(unusable!(
-            "the winner brought other bytes of {} than a plain reading: checksums {} and {}; it \
+            "the winner read other bytes of {} than a plain read: checksums {} and {}; the file \
              was written to meanwhile, or something on the way is broken",
             asked.source.path().display(),
             proof.winner,
@@ -139,7 +139,7 @@ fn measured<'a>(
 fn nothing(record: &Record) -> Failure {
     let why = record.trials.iter().rev().find_map(|trial| trial.failure.clone());
     let why = why.unwrap_or_else(|| "no trial was done".to_owned());
-    unusable!("nothing got through the final: {why}")
+    unusable!("no engine got through the final: {why}")
 }
 
 /// Checks an earlier result again; ends with 1 if it is so no more.
@@ -155,7 +155,7 @@ fn replay(asked: &Asked<'_>, path: &Path) -> Result<ExitCode, Failure> {
     }
     if then.wishes.cache != asked.how.cache {
         return Err(usage!(
-            "{} is a result of --cache {}: check it with that",
+            "{} is a result of --cache {}: check it with the same",
             path.display(),
             then.wishes.cache
         ));
@@ -206,15 +206,15 @@ fn is_so(then: &Verdict, now: &Verdict) -> Option<bool> {
 fn words(then: &Verdict, is_so: Option<bool>, drift: usize) -> String {
     let winner = then.winner.words();
     let so = match is_so {
-        Some(true) => format!("Still so: {winner} wins."),
-        Some(false) => format!("No longer so: {winner} does not win as it did."),
+        Some(true) => format!("Confirmed: {winner} still wins."),
+        Some(false) => format!("Not confirmed: {winner} no longer wins."),
         None => {
-            format!("Not decided: {winner} leads by less than is sure; --budget gives more time.")
+            format!("Undecided: {winner} does not clearly lead; a longer --budget may decide.")
         }
     };
     match drift {
         0 => so,
-        1 => format!("{so} One thing is another than it was:"),
-        n => format!("{so} {n} things are other than they were:"),
+        1 => format!("{so} One thing has changed:"),
+        n => format!("{so} {n} things have changed:"),
     }
 }

@@ -91,8 +91,7 @@ fn usable(trials: &mut Trials<'_>) -> Result<u64, Failure> {
     if bytes < facts.file_bytes {
         let (most, all) = (Bytes(bytes), Bytes(facts.file_bytes));
         trials.note(format!(
-            "no more than {most} of {all} are taken: --max-bytes, free space or memory leave no \
-             more"
+            "only {most} of {all} are used: --max-bytes, free space or memory allow no more"
         ));
     }
     Ok(bytes)
@@ -125,7 +124,7 @@ fn first_reading(trials: &mut Trials<'_>, bytes: u64) -> Result<u64, Failure> {
     }
     let rate = Bytes(whole(1e9 / per_byte_ns));
     trials.note(format!(
-        "the first reading of {} ran at {rate}/s and is compared with nothing",
+        "the first read of {} ran at {rate}/s; it is not compared with anything",
         Bytes(least)
     ));
     Ok(most)

@@ -359,8 +359,8 @@ fn trust(compared: &Compared<'_>) -> Answer {
         Label::Trust,
         [
             format!(
-                "both ran beside one {base}: the same file and arguments; files that these name \
-                 are not checked"
+                "both ran beside the same {base} (file and arguments); files named in \
+                 arguments are not checked"
             ),
             "run-to-run variance not included: repeat both if it is close".to_owned(),
         ],

@@ -151,7 +151,7 @@ fn region(
     }
     let why = match (wanted > most, wanted == REGION_BYTES_MIN) {
         (true, _) => format!("{arms} of them are an eighth of the memory"),
-        (false, true) => "more than is written in many slices".to_owned(),
+        (false, true) => "more than many slices write".to_owned(),
         (false, false) => format!("{REGION_BLOCKS} of the largest blocks for each thread"),
     };
     let bytes = wanted.min(most);

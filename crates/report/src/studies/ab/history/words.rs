@@ -340,7 +340,7 @@ fn unfit(why: &AbUnusable, unit: &str) -> String {
 pub(super) fn trust(history: &AbHistory) -> Option<Answer> {
     let steps = || history.series.iter().flat_map(AbSeries::steps);
     steps().next()?;
-    let checked = "files that commands name are not checked".to_owned();
+    let checked = "files named in commands are not checked".to_owned();
     if history.series.iter().all(|series| series.is_chain) {
         let said = "each run's baseline is the file that the run before measured; errors add up";
         return Some(Answer::of(Label::Trust, [said.to_owned(), checked]));

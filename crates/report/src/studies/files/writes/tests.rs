@@ -53,7 +53,7 @@ fn header() -> RunHeader {
             dirty_background: Some(Bytes(2 << 30)),
             flushes: [400, 450, 500].map(|us| Nanos(us * 1000)).to_vec(),
         }),
-        ..alone::file(6 * REGION, "more than is written in many slices")
+        ..alone::file(6 * REGION, "more than many slices write")
     });
     header
 }
