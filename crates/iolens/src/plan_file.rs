@@ -98,7 +98,7 @@ fn read(text: &str, check: Check<'_>) -> Result<Wishes, Mistake> {
         if take(axis, key.get_ref(), value, &mut wishes, &|id| check(study, axis.field, id))? {
             if let Some((_, other)) = before.iter().find(|(other, _)| axis.excludes(other)) {
                 return Err(mistake(format!(
-                    "`{other}` and `{}` cannot stand together: leave one out",
+                    "`{other}` and `{}` cannot be used together: leave one out",
                     key.get_ref()
                 )));
             }

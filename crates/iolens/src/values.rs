@@ -243,7 +243,7 @@ const BLOCK: Bytes = Bytes(64 * Bytes::MIB);
 pub(crate) fn block_size(text: &str) -> Parsed<Bytes> {
     match parse::size(text) {
         Err(ParseError::SizeZero) => {
-            Err(format!("a block of no bytes moves nothing: write 1 to {BLOCK}"))
+            Err(format!("a block of 0 bytes moves nothing: write 1 to {BLOCK}"))
         }
         size => a_block(size?),
     }

@@ -53,7 +53,7 @@ impl FromStr for LoadLevel {
     fn from_str(text: &str) -> Result<LoadLevel, String> {
         let refused = || {
             format!(
-                "`{text}` is no load: write closed, or a share of what the slowest model takes, \
+                "`{text}` is not a load: write closed, or a share of what the slowest model takes, \
                  1% to 100%"
             )
         };

@@ -55,7 +55,7 @@ impl FromStr for Slo {
         let refused = || {
             let words: Vec<&str> = Percentile::ALL.iter().map(|p| p.word()).collect();
             format!(
-                "`{text}` is no limit of latency: write a percentile ({}), < and a time, like \
+                "`{text}` is not a latency limit: write a percentile ({}), < and a time, like \
                  'p99<2ms', in quotes",
                 words.join(", ")
             )

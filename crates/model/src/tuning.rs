@@ -216,7 +216,7 @@ impl FromStr for BusyPoll {
             Ok(us) if us <= BusyPoll::US_MAX => Ok(BusyPoll(Some(us))),
             _ if text == BusyPoll::WORD => Ok(BusyPoll::OFF),
             _ => Err(format!(
-                "`{text}` is no time to poll: write whole microseconds from 0 to {}, or `{}`",
+                "`{text}` is not a polling time: write whole microseconds from 0 to {}, or `{}`",
                 BusyPoll::US_MAX,
                 BusyPoll::WORD
             )),
@@ -266,8 +266,8 @@ impl RingFlags {
         }
         let by_thread = RingFlags::COOP_TASKRUN | RingFlags::DEFER_TASKRUN;
         if self.has(RingFlags::SQPOLL) && self.has(by_thread) {
-            return Err("sqpoll cannot stand beside coop_taskrun or defer_taskrun, which defer \
-                        work to the thread that sqpoll frees of it"
+            return Err("sqpoll cannot be combined with coop_taskrun or defer_taskrun: these \
+                        defer work to the thread that sqpoll relieves"
                 .to_owned());
         }
         Ok(self)
@@ -549,7 +549,7 @@ mod tests {
         assert_eq!("defer_taskrun+single_issuer".parse(), Ok(RingFlags::ONE_THREAD));
         for (text, why) in [
             ("defer_taskrun", "needs single_issuer"),
-            ("sqpoll+coop_taskrun", "cannot stand beside"),
+            ("sqpoll+coop_taskrun", "cannot be combined"),
             ("sqpol", "unknown ring flag `sqpol`; choose from: none, coop_taskrun,"),
             ("", "unknown ring flag"),
         ] {

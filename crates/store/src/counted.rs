@@ -46,7 +46,7 @@ impl Columns {
             let name: String = row.get(0)?;
             all.iter().position(|known| *known == name).ok_or_else(|| {
                 let shown: String = name.chars().take(40).flat_map(char::escape_debug).collect();
-                row::unreadable(row, 0, format!("`{shown}` is no count of this build"))
+                row::unreadable(row, 0, format!("this build has no count `{shown}`"))
             })
         };
         let sql = "SELECT name FROM run_count WHERE run = ?";

@@ -214,7 +214,7 @@ impl<'a> Taken<'a> {
         let found = OF_RUN.iter().position(|group| object.contains_key(group.table.name));
         let Some(place) = found else {
             let keys: Vec<&str> = object.keys().map(String::as_str).take(5).collect();
-            return Err(format!("it is no line of a run: it has the keys {}", shown(&keys)));
+            return Err(format!("it is not a line of a run: it has the keys {}", shown(&keys)));
         };
         if place < self.group {
             let (late, before) = (OF_RUN[place].table.name, OF_RUN[self.group].table.name);

@@ -196,7 +196,7 @@ impl<R: Read> Numbered<'_, R> {
             return Err(self.refused("it is longer than any line of a run"));
         }
         let text = String::from_utf8(bytes);
-        text.map(Some).map_err(|_| self.refused("it is no text in UTF-8"))
+        text.map(Some).map_err(|_| self.refused("it is not UTF-8 text"))
     }
 
     /// Why the line that was read last is refused.
@@ -293,7 +293,9 @@ impl Store {
             is_odd |= trial.slices.iter().any(|slice| slice.arm >= trial.arms.len());
         })?;
         if is_odd {
-            return Err(Fault::Damaged("a trial has slices of an arm that it has not".to_owned()));
+            return Err(Fault::Damaged(
+                "a trial has slices of an arm that it does not have".to_owned(),
+            ));
         }
         searches(connection, key)?;
         profiles(connection, key)?;

@@ -52,7 +52,7 @@ pub fn become_worker() -> Result<(), String> {
     process::die_with_parent().map_err(|e| format!("cannot set PR_SET_PDEATHSIG: {e}"))?;
     // A parent that had died before sends no signal: it hears nothing any more.
     if poll::has_reader(io::stdout().as_fd()) == Ok(false) {
-        return Err("whoever started it has ended".to_owned());
+        return Err("the process that started it has ended".to_owned());
     }
     signal::ignore_interrupt().map_err(|e| format!("cannot ignore SIGINT: {e}"))?;
     // Many arms times many threads need more than the usual soft limit; where

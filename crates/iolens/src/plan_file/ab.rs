@@ -107,7 +107,7 @@ fn read(text: &str) -> Result<AbFile, Mistake> {
              name and commands"
         )),
         (false, false) => mistake(format!(
-            "`commands` and [[{BENCHES}]] cannot stand together: make the commands a bench"
+            "`commands` and [[{BENCHES}]] cannot be used together: make the commands a bench"
         )),
         _ => Ok(file),
     }

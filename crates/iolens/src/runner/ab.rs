@@ -83,7 +83,8 @@ const FAILURES_MAX: u32 = 2;
 /// Errors: a program that cannot be measured, before anything is stored; programs that do not
 /// compute the same.
 pub(crate) fn measure(header: RunHeader, means: AbMeans<'_>) -> Result<Run, Failure> {
-    let axes = header.plan.ab().ok_or_else(|| Failure::usage("this is no plan of `ab`"))?.clone();
+    let axes =
+        header.plan.ab().ok_or_else(|| Failure::usage("this is not a plan of `ab`"))?.clone();
     let links = axes.links.then(|| link_order(&header)).transpose()?;
     means.progress.calibrating(header.plan.cells().len());
     let cells = header.plan.cells().into_iter().filter_map(|cell| {

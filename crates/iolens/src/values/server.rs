@@ -74,7 +74,7 @@ pub(crate) fn program_name(name: &str) -> Parsed<()> {
 pub(crate) fn kept_name(text: &str) -> Parsed<String> {
     program_name(text)?;
     match text.trim_matches('.').is_empty() {
-        true => Err(format!("`{text}` is no name of a file")),
+        true => Err(format!("`{text}` is not a file name")),
         false => Ok(text.to_owned()),
     }
 }

@@ -192,7 +192,7 @@ fn what_is_no_readable_file_is_refused() {
 fn what_cannot_be_asked_for_is_a_usage_error() {
     let place = with_file(&content(100));
     for (options, expect) in [
-        ("--block-size 0", "a block of no bytes moves nothing"),
+        ("--block-size 0", "a block of 0 bytes moves nothing"),
         ("--block-size 65MiB", "the largest is 64 MiB"),
         ("--block-size 12parsecs", "is not a size"),
         ("--block-size 1 --count 0", "at least 1"),

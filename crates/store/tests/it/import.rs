@@ -234,7 +234,7 @@ fn a_count_of_a_later_build_is_not_passed_over() {
     other.execute_batch(later).unwrap();
     let store = Store::open(&path).unwrap();
     let refused = store.load("0000000a").unwrap_err().to_string();
-    assert!(refused.contains("`tx_new` is no count of this build"), "{refused}");
+    assert!(refused.contains("this build has no count `tx_new`"), "{refused}");
     let refused = Source::open(&path).unwrap_err().to_string();
     assert!(refused.contains("its table `slice` is not that"), "{refused}");
 }
@@ -369,7 +369,7 @@ fn lines_that_are_no_run_are_refused_by_their_number() {
     with(1, "\"arm\":0", "\"arm\":7", &["line 2", "FOREIGN KEY"]);
     with(2, "\"status\":\"ok\"", "\"status\":\"fine\"", &["line 3"]);
     with(2, "\"slice\":[", "\"slice\":{", &["line 3"]);
-    with(2, "{\"trial\":", "{\"trail\":", &["line 3: it is no line of a run"]);
+    with(2, "{\"trial\":", "{\"trail\":", &["line 3: it is not a line of a run"]);
 }
 
 /// What the fuzzer of imports begins with: an export like ours, made anew where `IOLENS_DOCS` is

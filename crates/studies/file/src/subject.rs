@@ -43,7 +43,7 @@ impl Subject {
     ///
     /// Errors: as [`Self::open`].
     pub fn of(file: File, name: String) -> Result<Subject, String> {
-        let told = about(file.as_fd()).map_err(|e| format!("cannot ask about {name}: {e}"))?;
+        let told = about(file.as_fd()).map_err(|e| format!("cannot query {name}: {e}"))?;
         regular(&name, told.kind)?;
         let file_system = file::file_system(file.as_fd())
             .map_err(|e| format!("cannot find out the file system of {name}: {e}"))?;

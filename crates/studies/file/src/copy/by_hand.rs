@@ -255,7 +255,7 @@ impl Copy<'_> {
         if more != Ok(1) {
             return Ok(None);
         }
-        match self.source.about_now().map_err(|errno| format!("cannot ask {name}: {errno}"))? {
+        match self.source.about_now().map_err(|errno| format!("cannot query {name}: {errno}"))? {
             now if now.bytes > bytes => Ok(Some(format!(
                 "{name} has grown by {} meanwhile, which were not copied",
                 counted(now.bytes - bytes)

@@ -56,7 +56,7 @@ pub fn measure_limit(wish: &LimitWish) -> Result<LimitFound, String> {
     let copies = match wish.kind {
         LimitKind::Scan => false,
         LimitKind::Copy => true,
-        other => return Err(format!("`{other}` is no limit of memory")),
+        other => return Err(format!("`{other}` is not a memory limit")),
     };
     let needed = wish.bytes.saturating_mul(if copies { 2 } else { 1 });
     let room = host::memory_room(&Root::real());
@@ -213,7 +213,7 @@ mod tests {
         let why = measure_limit(&wish).unwrap_err();
         assert!(why.contains("more than half"), "{why}");
         let wish = LimitWish { kind: LimitKind::Device, threads: 1, bytes: 1 };
-        assert!(measure_limit(&wish).unwrap_err().contains("`device` is no limit of memory"));
+        assert!(measure_limit(&wish).unwrap_err().contains("`device` is not a memory limit"));
     }
 
     #[test]

@@ -259,7 +259,7 @@ pub(crate) fn bring_home(
     let size = target
         .file()
         .metadata()
-        .map_err(|e| format!("cannot ask for the size of {path}: {}", Errno::from(e)))?;
+        .map_err(|e| format!("cannot read the size of {path}: {}", Errno::from(e)))?;
     if size.len() != bytes {
         return Err(format!(
             "{path} has {} bytes and not {bytes}: somebody else writes to it",
