@@ -223,7 +223,7 @@ fn unmapped(why: &Unmapped) -> String {
 pub(crate) fn warning(warning: &Warning) -> String {
     match warning {
         Warning::IncompletePass { pass, cells_missing, cells } => format!(
-            "pass {pass} was cut short and is not used: {cells_missing} of {cells} cells lack arms"
+            "pass {pass} was cut short and is not used: {cells_missing} of {cells} settings lack arms"
         ),
         Warning::FewPasses { complete, minimum } => {
             let passes = if *complete == 1 { "pass" } else { "passes" };
@@ -233,7 +233,7 @@ pub(crate) fn warning(warning: &Warning) -> String {
             )
         }
         Warning::OutsideThePlan { trials } => {
-            format!("{} of cells outside the plan are not used", count(*trials, "trial"))
+            format!("{} of settings outside the plan are not used", count(*trials, "trial"))
         }
         Warning::Changed { change } => format!(
             "measured with {change}, which iolens set for the run ({} before, restored after): \
@@ -263,7 +263,7 @@ pub(crate) fn warning(warning: &Warning) -> String {
         ),
         Warning::SteadySwitching { arm, least_per_s, most_per_s, cells, rates_apart } => format!(
             "context switches of {arm} are {least_per_s:.0} to {most_per_s:.0} a second in all \
-             {cells} cells, while its message rates differ {rates_apart:.0} times: it may run a \
+             {cells} settings, while its message rates differ {rates_apart:.0} times: it may run a \
              polling loop"
         ),
         Warning::Neighbours { contrasts, passes, correlation, widened } => format!(
@@ -346,7 +346,7 @@ pub(crate) fn reason(reason: &VerdictReason) -> String {
         VerdictReason::Within { pointwise90, delta, self_check_half_width } => {
             let floor = match self_check_half_width {
                 Some(half) => format!("self-check ±{}", percent(*half)),
-                None => "no self-check in this cell".to_owned(),
+                None => "no self-check in this setting".to_owned(),
             };
             let (interval, delta) = (range(pointwise90), percent(*delta));
             format!("pointwise 90% interval {interval} is inside ±{delta}; {floor}")

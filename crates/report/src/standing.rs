@@ -215,7 +215,7 @@ fn candidates(cell: &CellAnalysis) -> Result<Vec<Candidate<'_>>, String> {
                 return Err(format!("the baseline {} is not ranked: {why}", arm.arm.label));
             }
         }
-        None => return Err("the cell has no baseline".to_owned()),
+        None => return Err("the setting has no baseline".to_owned()),
     }
     let mut found: Vec<Candidate> = cell.arms.iter().filter_map(candidate).collect();
     found.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));

@@ -19,7 +19,7 @@ pub(crate) fn rejected(analysis: &Analysis) -> Table {
     let row = |rejected: &Rejected| {
         vec![
             left("pass", "", rejected.pass.to_string()),
-            prose("cell", rejected.cell.as_str()),
+            prose("setting", rejected.cell.as_str()),
             left("arm", "", rejected.arm.as_deref().unwrap_or("all")),
             left("status", "", remarks::status(rejected.status)),
             prose("reason", rejected.reason.as_str()),
@@ -39,7 +39,7 @@ pub(crate) fn by_pmu(run: &Run, told: &Told) -> Table {
         let clock = clock.map(|(cycles, ns)| cycles as f64 / ns as f64);
         let [cell, arm, end, pmu] = place;
         vec![
-            left("cell", "", cell),
+            left("setting", "", cell),
             left("arm", "", arm),
             left("end", "", end),
             left("PMU", "", pmu),
@@ -80,7 +80,7 @@ pub(crate) fn self_checks(run: &Run, analysis: &Analysis) -> Table {
         let out = contrast.and_then(|c| c.pointwise).map(|interval| !interval.contains(1.0));
         let half = contrast.and_then(|c| c.half_width());
         let mut row = vec![
-            left("cell", "", words::subject(&run.header, &cell.cell)),
+            left("setting", "", words::subject(&run.header, &cell.cell)),
             left("A/A ratio", "[95%]", contrast.or_dash(number::contrast)),
             right("half-width", "", half.or_dash(number::either_way)),
             right("n", "", contrast.or_dash(|c| c.n.to_string())),
@@ -100,7 +100,7 @@ pub(crate) fn isolated(run: &Run, analysis: &Analysis) -> Table {
         let (shared, alone) = (arm.contrast.as_ref(), arm.isolated.as_ref()?);
         let overlaps = shared.and_then(|shared| overlap(shared, alone));
         Some(vec![
-            left("cell", "", words::subject(&run.header, &cell.cell)),
+            left("setting", "", words::subject(&run.header, &cell.cell)),
             left("arm", "", toned(&arm.arm.label, &arm.arm.primitive)),
             left("alternating in one process", "ratio [95%]", shared.or_dash(number::contrast)),
             left("each in its own", "ratio [95%]", number::contrast(alone)),

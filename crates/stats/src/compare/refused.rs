@@ -49,7 +49,7 @@ pub(super) fn check(a: &Side<'_>, b: &Side<'_>) -> Result<(), Refused> {
     }
     if common_cells(a, b).is_empty() {
         return refused(
-            "they have no cell in common",
+            "they have no setting in common",
             "measure one of them again with the sizes, threads and settings of the other",
             &|side| cells(side.header, side.analysis),
         );

@@ -326,7 +326,7 @@ fn runs_with_nothing_in_common_are_refused_with_advice() {
     let mut b = a.clone();
     b.header.plan.sizes = vec![Bytes(7)];
     b.trials.clear();
-    check(&b, "no cell in common");
+    check(&b, "no setting in common");
     let mut b = a.clone();
     b.header.plan.primitives = vec!["base".to_owned(), "third".to_owned()];
     b.trials.clear();

@@ -273,7 +273,7 @@ fn table_of_steps(run: &Run, place: &[Found], percentile: Percentile) -> Table {
                 let kept = format!("{} of {}", level.kept, level.kept + level.broken);
                 let value = level.value_ns.map(|ns| ns.0 as f64 / 1e3);
                 vec![
-                    left("cell", "", &subject),
+                    left("setting", "", &subject),
                     left("model", "", toned(&*arm.label, &arm.primitive)),
                     right("offered", "req/s", searches::rate(level.rate_per_s)),
                     right("achieved", "req/s", achieved),

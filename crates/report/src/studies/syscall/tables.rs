@@ -79,7 +79,7 @@ pub(crate) fn missing(analysis: &Analysis) -> Option<Table> {
         let why = arm.reason.as_deref().unwrap_or(arm.status.word());
         vec![
             left("call", "", arm.arm.label.as_str()),
-            left("cell", "", cell.cell.to_string()),
+            left("setting", "", cell.cell.to_string()),
             prose("no figure", why),
         ]
     };
