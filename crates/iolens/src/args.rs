@@ -55,7 +55,7 @@ Answer a question
   audit        Find impossible numbers in other people's benchmark tables
 
 Work with results
-  keep         Keep a program, to compare later ones with it
+  keep         Keep a copy of a program, to compare later versions with it
   runs         List stored runs
   show         Show a run in full, or every trial of one setting
   compare      Compare two runs: what got faster or slower
@@ -120,7 +120,7 @@ pub(crate) enum Command {
     List(List),
     /// Check what can be measured here, and how to enable the rest
     Doctor(Doctor),
-    /// Keep a program, to compare later ones with it
+    /// Keep a copy of a program, to compare later versions with it
     Keep(Keep),
     /// List stored runs
     Runs(Runs),

@@ -55,7 +55,7 @@ pub(crate) struct Ab {
     /// Command lines, the baseline first; no shell sees them. Or one plan file.toml
     #[arg(required = true, num_args = 1.., value_name = "COMMAND")]
     pub(crate) commands: Vec<String>,
-    /// Baseline: a program that `iolens keep` kept, with the arguments of the first command
+    /// Baseline: a program kept with `iolens keep`, run with the first command's arguments
     #[arg(long, value_name = "NAME", help_heading = MEASURED)]
     pub(crate) against: Option<String>,
     /// The commands speak the loop protocol: slices of operations instead of whole runs
@@ -158,7 +158,7 @@ then run on the same machine in the same seconds.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = KEEP_AFTER)]
 pub(crate) struct Keep {
-    /// Program to keep [default: list those that are kept]
+    /// Program to keep [default: list the kept programs]
     #[arg(value_name = "FILE", requires = "name")]
     pub(crate) file: Option<PathBuf>,
     /// Name to keep it as

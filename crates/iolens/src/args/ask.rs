@@ -12,8 +12,8 @@ iolens ask --size 12KiB --connections 40
 iolens ask --size 12KiB --connections 40 --fields 3 --mode rr
 iolens ask --size 1MiB --methods classic,io_uring --fresh
 
-If a stored run of this machine has this very message, the answer comes from it: from a full run
-before a quick look, from a newer run before an older one. If none has, a short run measures the
+If a stored run of this machine has this very message, the answer comes from it; full runs are
+preferred to quick looks, and newer runs to older ones. If none has, a short run measures the
 message, a quarter of its size and four times its size, and is stored too.
 
 Each connection has its own thread at both ends. For one thread with many connections, use
