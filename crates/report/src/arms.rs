@@ -90,13 +90,13 @@ impl Shares {
         cells: impl Iterator<Item = &'a CellAnalysis> + Clone,
         label: &str,
     ) -> Shares {
-        let arms = cells.clone().filter_map(|cell| labelled(cell, label));
-        Shares { late: copied(cells, label), mapped: span(arms.filter_map(|arm| arm.mapped_share)) }
+        let mapped = usable(cells.clone(), label).filter_map(|arm| arm.mapped_share);
+        Shares { late: copied(cells, label), mapped: span(mapped) }
     }
 
     /// Of all arms that a receiver received.
     pub(crate) fn received<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> Shares {
-        let arms = cells.flat_map(|cell| &cell.arms);
+        let arms = cells.flat_map(|cell| &cell.arms).filter(|arm| arm.status == Status::Ok);
         Shares { late: None, mapped: span(arms.filter_map(|arm| arm.mapped_share)) }
     }
 
@@ -133,8 +133,7 @@ pub(crate) fn copied<'a>(
     cells: impl IntoIterator<Item = &'a CellAnalysis>,
     label: &str,
 ) -> Option<(f64, f64)> {
-    let arms = cells.into_iter().filter_map(|cell| labelled(cell, label));
-    span(arms.filter_map(|arm| arm.zerocopy?.copied_share))
+    span(usable(cells, label).filter_map(|arm| arm.zerocopy?.copied_share))
 }
 
 /// A share or a range of shares: `100 %`, `0 % to 12 %`.
@@ -145,6 +144,15 @@ pub(crate) fn share((low, high): (f64, f64)) -> String {
 /// An arm of a cell.
 pub(crate) fn labelled<'a>(cell: &'a CellAnalysis, label: &str) -> Option<&'a ArmAnalysis> {
     cell.arms.iter().find(|arm| arm.arm.label == label)
+}
+
+/// An arm in these cells, where its numbers are usable.
+fn usable<'a>(
+    cells: impl IntoIterator<Item = &'a CellAnalysis>,
+    label: &str,
+) -> impl Iterator<Item = &'a ArmAnalysis> {
+    let arms = cells.into_iter().filter_map(move |cell| labelled(cell, label));
+    arms.filter(|arm| arm.status == Status::Ok)
 }
 
 /// Every arm of these cells.

@@ -6,6 +6,7 @@ use iolens_document::table::{Table, left, right};
 use iolens_model::arm::Role;
 use iolens_model::axes::Topology;
 use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
+use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
@@ -51,11 +52,12 @@ fn row<'a>(
 ) -> Row {
     let all = || {
         let arms = cells.clone().flat_map(|cell| &cell.arms);
-        arms.filter(|other| other.arm.label == arm.arm.label)
+        arms.filter(|other| other.arm.label == arm.arm.label && other.status == Status::Ok)
     };
     let shares = Shares::of(cells.clone(), &arm.arm.label);
     let path = arms::path(run, &arm.arm.primitive, receiver);
     let topologies = run.header.plan.topologies();
+    let time = arm.figure(|f| f.ns_per_byte).filter(|_| arm.is_ranked());
     let count = |kind| count(path.as_ref(), kind, shares, topologies);
     vec![
         left("method", "", toned(arm.shown_label(), &arm.arm.primitive)),
@@ -65,7 +67,7 @@ fn row<'a>(
         right("at recv", "copies", count(Kind::ToUser)),
         right("sender", "copies", range(all().map(|arm| arm.copies_sender))),
         right("total", "copies", range(all().map(|arm| arm.copies_end_to_end))),
-        left("time", "ns/byte [95%]", interval_text(arm.figure(|f| f.ns_per_byte), 1.0)),
+        left("time", "ns/byte [95%]", interval_text(time, 1.0)),
     ]
 }
 
@@ -130,6 +132,8 @@ fn range(values: impl Iterator<Item = Option<f64>>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use iolens_stats::analysis::Verdict;
+
     use super::*;
     use crate::fixture_findings::findings;
 
@@ -144,6 +148,33 @@ mod tests {
         assert_eq!(row("send_staged"), ["1", "1", "0", "1", "2", "3"]);
         assert_eq!(row("sendmsg_iov"), ["0", "1", "0", "1", "1", "2"]);
         assert_eq!(row("sendmsg_zerocopy (copied)"), ["0", "0", "1", "1", "1", "2"]);
+    }
+
+    /// A time without a verdict would stand beside those of others without a mark, and what was
+    /// sent until an arm failed is a selection.
+    #[test]
+    fn what_is_refused_has_no_time_and_no_copies() {
+        let (run, mut analysis) = findings();
+        let entries = |analysis: &Analysis, label: &str| {
+            let table = ledger(&run, analysis);
+            let row = table.rows.iter().find(|row| row.entries[0].text == label).expect("a row");
+            [3, 5, 7].map(|at| row.entries[at].text.clone())
+        };
+        assert_ne!(entries(&analysis, "sendmsg_iov")[2], NONE);
+        let arms = analysis.cells.iter_mut().flat_map(|cell| &mut cell.arms);
+        let iov = arms.filter(|arm| arm.arm.label == "sendmsg_iov");
+        let contrasts = iov.filter_map(|arm| arm.contrast.as_mut());
+        contrasts.for_each(|contrast| contrast.verdict = Verdict::Unranked);
+        assert_eq!(entries(&analysis, "sendmsg_iov"), ["0", "1", NONE]);
+        assert_ne!(entries(&analysis, "send_staged")[2], NONE);
+
+        let arms = analysis.cells[0].arms.iter_mut();
+        let zero = arms.filter(|arm| arm.arm.label == "sendmsg_zerocopy");
+        zero.for_each(|arm| {
+            (arm.status, arm.copies_sender) = (Status::Failed, Some(0.0));
+            arm.zerocopy.as_mut().expect("it sends so").copied_share = Some(0.0);
+        });
+        assert_eq!(entries(&analysis, "sendmsg_zerocopy (copied)")[..2], ["1", "1"]);
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! The questions that a run of `net` can answer besides which method is fastest: each a claim
 //! and a line of evidence, or what the run would need.
 
+#[cfg(test)]
+mod tests;
+
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -8,6 +11,7 @@ use iolens_document::{Joined, Node, Section, Text, change, change_interval};
 use iolens_model::axes::{Topology, WorkingSet};
 use iolens_model::cell::Cell;
 use iolens_model::data_path::{DataPath, Hop, Movement, Mover};
+use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{
@@ -167,21 +171,26 @@ fn overtaking(run: &Run, analysis: &Analysis, firsts: &[&str], second: &str) -> 
     (!found.is_empty()).then(|| (format!("{}.", claim.joined(". ")), evidence))
 }
 
-/// Two methods of a cell, where both have numbers.
+/// The figures of a method of a cell, where they may be held against those of others.
+fn figures<'a>(cell: &'a CellAnalysis, id: &str) -> Option<&'a Figures> {
+    arms::of(cell, id).filter(|arm| arm.is_ranked())?.figures.as_ref()
+}
+
+/// Two methods of a cell, where both have such figures.
 fn both<'a>(cell: &'a CellAnalysis, a: &str, b: &str) -> Option<(&'a Figures, &'a Figures)> {
-    let figures = |id| arms::of(cell, id)?.figures.as_ref();
-    figures(a).zip(figures(b))
+    figures(cell, a).zip(figures(cell, b))
 }
 
 /// Why zero-copy does not always pay: where the copy is made instead, and what comes on top.
 fn zero_copy_cost(run: &Run, analysis: &Analysis) -> Option<Answer> {
-    let mut cells: Vec<&CellAnalysis> =
-        analysis.cells.iter().filter(|cell| both(cell, ZERO, IOV).is_some()).collect();
+    analysis.cells.iter().find_map(|cell| both(cell, ZERO, IOV))?;
+    let mut cells: Vec<&CellAnalysis> = analysis.cells.iter().collect();
     cells.sort_by_key(|cell| (cell.cell.threads, cell.cell.size));
-    let zerocopy = || cells.iter().filter_map(|cell| arms::of(cell, ZERO)?.zerocopy);
+    // Sends are counted where the arm is not ranked, too: no ratio is in them.
+    let usable = |arm: &&ArmAnalysis| arm.status == Status::Ok;
+    let zerocopy = || cells.iter().filter_map(|cell| arms::of(cell, ZERO).filter(usable)?.zerocopy);
     let sends: u64 = zerocopy().map(|counts| counts.sends).sum();
     let refused: u64 = zerocopy().map(|counts| counts.enobufs).sum();
-    cells.first()?;
     let claim = match arms::copied(cells.iter().copied(), ZERO) {
         Some((_, 0.0)) => "The kernel copied none of the sends: the copy is gone.".to_owned(),
         Some(shares) => {
@@ -331,8 +340,7 @@ fn cold(_: &Run, analysis: &Analysis) -> Option<Answer> {
     };
     let pairs = analysis.cells.iter().filter(is_cold).filter_map(|cold| Some((twin(cold)?, cold)));
     let (hot, cold) = pairs.max_by_key(|(hot, _)| (hot.cell.size, Reverse(hot.cell.threads)))?;
-    let per_byte =
-        |cell: &CellAnalysis, id: &str| arms::of(cell, id)?.figures.as_ref()?.ns_per_byte;
+    let per_byte = |cell: &CellAnalysis, id: &str| figures(cell, id)?.ns_per_byte;
     let one = |id: &str| {
         let (hot, cold) = (per_byte(hot, id)?, per_byte(cold, id)?);
         Some(format!("{id} {}", change(cold.value / hot.value)))
@@ -403,7 +411,7 @@ fn plateau(analysis: &Analysis, row: &Row) -> String {
 /// Every method at every size that has at least two thread counts.
 fn by_threads<'a>(analysis: &'a Analysis) -> Vec<Row<'a>> {
     let points = analysis.cells.iter().flat_map(|cell| {
-        arms::methods(cell).filter_map(move |arm| {
+        usable(cell).filter_map(move |arm| {
             let goodput = cell.across(arm, |arm| arm.figure(|f| f.goodput_bits_per_s))?;
             let key = (arm.arm.label.as_str(), Cell { threads: 0, ..cell.cell.clone() });
             Some((key, (&cell.cell, goodput)))
