@@ -213,7 +213,7 @@ fn name(compared: &Compared<'_>, arm: &ArmChange) -> String {
 /// What is not as it was, or that nothing is shown to be.
 fn changed(compared: &Compared<'_>) -> Answer {
     let mut said = beyond(compared);
-    said.extend(slower_alone(compared));
+    said.extend(alone(compared));
     if said.is_empty() {
         said.push(nothing_beyond(compared));
     }
@@ -225,24 +225,25 @@ fn changed(compared: &Compared<'_>) -> Answer {
 
 /// Methods beyond the threshold, slower ones first.
 fn beyond(compared: &Compared<'_>) -> Vec<String> {
-    let all = by_method(compared);
+    told_beyond(&by_method(compared), "")
+}
+
+/// The same of methods by themselves, where that was judged.
+fn alone(compared: &Compared<'_>) -> Vec<String> {
+    let all = compared.comparison.cells.iter().flat_map(|cell| &cell.arms);
+    let judged = all.filter_map(|arm| Some((arm, arm.own.as_ref()?.judged.as_ref()?)));
+    told_beyond(&of_methods(judged), " alone")
+}
+
+/// Those of these methods that are beyond the threshold, each with a word behind its name.
+fn told_beyond(all: &[(&ArmChange, Vec<&Change>)], word: &str) -> Vec<String> {
     let told = |verdict| {
         let one = move |(arm, own): &(&ArmChange, Vec<&Change>)| {
-            farthest(&arm.arm.label, arm.quantity, own, verdict)
+            farthest(&format!("{}{word}", arm.arm.label), arm.quantity, own, verdict)
         };
         all.iter().filter_map(one)
     };
     told(Verdict::Slower).chain(told(Verdict::Faster)).collect()
-}
-
-/// Methods that are slower by themselves, where that was judged.
-fn slower_alone(compared: &Compared<'_>) -> Vec<String> {
-    let all = compared.comparison.cells.iter().flat_map(|cell| &cell.arms);
-    let judged = all.filter_map(|arm| Some((arm, arm.own.as_ref()?.judged.as_ref()?)));
-    let one = |(arm, own): &(&ArmChange, Vec<&Change>)| {
-        farthest(&format!("{} alone", arm.arm.label), arm.quantity, own, Verdict::Slower)
-    };
-    of_methods(judged).iter().filter_map(one).collect()
 }
 
 /// By how much something is slower or faster at most, or takes more or less CPU time, and in how
@@ -267,14 +268,14 @@ fn farthest(who: &str, of: Quantity, all: &[&Change], verdict: Verdict) -> Optio
 }
 
 fn nothing_beyond(compared: &Compared<'_>) -> String {
-    let delta = percent(compared.comparison.delta);
-    let has = |is: fn(Verdict) -> bool| changes(compared).any(|(.., c)| is(c.verdict));
-    // The interval of a small one reaches beyond the threshold too.
-    let is_open = |verdict| matches!(verdict, Verdict::Inconclusive | Verdict::Small);
-    match (has(Verdict::is_ranked), has(is_open)) {
+    let comparison = compared.comparison;
+    let delta = percent(comparison.delta);
+    // Any other interval reaches beyond the threshold, that of a small one too, or says nothing.
+    let is_within = comparison.judged().all(|change| change.verdict == Verdict::Equivalent);
+    match (comparison.is_usable(), is_within) {
         (false, _) => "nothing can be compared".to_owned(),
-        (true, true) => format!("nothing is shown to differ by more than {delta}"),
-        (true, false) => format!("nothing by more than {delta}"),
+        (true, false) => format!("nothing is shown to differ by more than {delta}"),
+        (true, true) => format!("nothing by more than {delta}"),
     }
 }
 

@@ -162,22 +162,45 @@ fn nothing_is_called_the_same_that_was_not_shown_to_be() {
     assert!(nothing.contains("nothing can be compared"), "{nothing}");
 }
 
-/// The interval of a small change reaches beyond the threshold.
+/// As `compare --rerun` of a build that is faster in everything: no ratio changes.
 #[test]
-fn a_small_change_may_be_one_beyond_the_threshold() {
+fn what_is_faster_by_itself_is_told() {
+    let (a, mut b) = (fixture::run(), second());
+    for label in ["send_staged", "send", "send_per_field", "sendmsg_iov"] {
+        changed(&mut b.1, label, 1.0, 1.25);
+    }
+    let text = with(&a, &b, Absolute::Judged, |c| text(c, true, &PLAIN));
+    let text = text.split_whitespace().joined(" ");
+    assert!(text.contains("send_staged alone is up to 25% faster in B"), "{text}");
+    assert!(!text.contains("nothing") && !text.contains("exit code 1"), "{text}");
+}
+
+/// Only where every interval excludes more is it said that nothing changed by more.
+#[test]
+fn what_may_be_beyond_the_threshold_is_not_said_to_be_within() {
     let (a, b) = (fixture::run(), second());
-    let said = |last| {
-        let mut comparison = compared(&a, &b, Absolute::Shown);
-        let arms = comparison.cells.iter_mut().flat_map(|cell| &mut cell.arms);
-        let compared = arms.filter(|arm| arm.arm.role == Role::Compared);
-        let mut changes: Vec<_> = compared.filter_map(|arm| arm.change.as_mut()).collect();
-        changes.iter_mut().for_each(|change| change.verdict = Verdict::Equivalent);
-        changes.last_mut().expect("arms in common").verdict = last;
+    let said = |[ratio, alone]: [Verdict; 2]| {
+        let mut comparison = compared(&a, &b, Absolute::Judged);
+        for arm in comparison.cells.iter_mut().flat_map(|cell| &mut cell.arms) {
+            let change = arm.change.as_mut().filter(|_| arm.arm.role == Role::Compared);
+            let own = arm.own.as_mut().and_then(|own| own.judged.as_mut());
+            change.into_iter().chain(own).for_each(|one| one.verdict = Verdict::Equivalent);
+        }
+        let send = &mut comparison.cells[0].arms[1];
+        send.change.as_mut().expect("compared").verdict = ratio;
+        let own = send.own.as_mut().and_then(|own| own.judged.as_mut());
+        own.expect("judged").verdict = alone;
         let of = Compared { a: &a.0.header, b: &b.0.header, comparison: &comparison };
         text(&of, true, &PLAIN)
     };
-    let shown = said(Verdict::Equivalent);
+    let within = Verdict::Equivalent;
+    let shown = said([within, within]);
     assert!(shown.contains("nothing by more than 3%"), "{shown}");
-    let open = said(Verdict::Small);
-    assert!(open.contains("nothing is shown to differ by more than 3%"), "{open}");
+    for open in [Verdict::Small, Verdict::Inconclusive, Verdict::Invalid, Verdict::Unranked] {
+        for verdicts in [[open, within], [within, open]] {
+            let shown = said(verdicts);
+            let told = "nothing is shown to differ by more than 3%";
+            assert!(shown.contains(told), "{verdicts:?}: {shown}");
+        }
+    }
 }
