@@ -351,6 +351,17 @@ mod tests {
         assert!(figure.is_some_and(|figure| figure.contains("-ratio-by-size-")));
     }
 
+    /// Bands are drawn of intervals that hold each by itself, and no word may say more of them.
+    #[test]
+    fn a_page_says_what_its_intervals_hold_for() {
+        let (run, analysis) = findings();
+        let page = page(&run, &analysis);
+        let words = "those in tables of changes hold for all comparisons together, those of \
+                     figures each by itself";
+        assert!(page.contains("bands: 95% intervals, each by itself") && page.contains(words));
+        assert!(!page.contains("those shown hold"));
+    }
+
     #[test]
     fn five_hundred_cells_leave_room_for_the_figures_in_two_megabytes() {
         let (run, analysis) = many(500);

@@ -63,7 +63,7 @@ impl<'a> Sweep<'a> {
         chart: Chart,
     ) -> Option<Plate> {
         let table = chart.table(self.title(title));
-        let how = format!("bands: 95% intervals{how}");
+        let how = format!("bands: 95% intervals, each by itself{how}");
         (!chart.panels.is_empty()).then(|| {
             let plate = self.plate(group, metric, [title, &how], Marks::Chart(chart), table);
             // One curve makes few figures, so there is room for each twice.

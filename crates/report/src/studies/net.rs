@@ -282,7 +282,8 @@ fn last(run: &Run, analysis: &Analysis) -> Section {
         (
             "95% interval",
             "would contain the true value in 95 of 100 such runs on this machine and boot; those \
-             shown hold for all comparisons together",
+             in tables of changes hold for all comparisons together, those of figures each by \
+             itself",
         ),
         ("baseline", &here),
         ("copied", "a zero-copy send whose bytes the kernel copied after all, by its own report"),
