@@ -154,7 +154,8 @@ pub enum Outcome {
         /// These, the one with the best value first; last those that were measured and cannot be
         /// ranked.
         methods: Vec<String>,
-        /// About how many trials more would decide it; `None` where trials alone do not.
+        /// About how many trials more would decide it; `None` where trials alone do not, or more
+        /// is open than how these stand against the baseline.
         more_trials: Option<u32>,
     },
     /// One trial has no interval.
@@ -366,15 +367,22 @@ fn outcome(standing: &Standing<'_>) -> Outcome {
             Outcome::Same { methods }
         }
         Standing::Unseparated { best, others } => {
-            let open = std::iter::once(best).chain(others).filter_map(|one| one.contrast);
-            let needed = open.filter_map(|c| Some(c.trials_needed?.saturating_sub(c.n).max(1)));
-            let more_trials = needed.max().filter(|_| others.iter().all(Candidate::is_ranked));
+            let more_trials = more_trials(&[&[*best], others.as_slice()].concat());
             Outcome::Undecided { methods: names(best, others), more_trials }
         }
         Standing::NoInterval(best) => Outcome::NoInterval { lowest: best.label.to_owned() },
         Standing::Alone(only) => Outcome::Alone { method: only.label.to_owned() },
         Standing::Nothing(reason) => Outcome::Nothing { reason: reason.clone() },
     }
+}
+
+/// About how many trials more would decide between these, where the question is how each of them
+/// stands against the baseline: how many a pair of others takes is not known.
+fn more_trials(open: &[Candidate<'_>]) -> Option<u32> {
+    let has_baseline = open.iter().any(|one| one.contrast.is_none());
+    let contrasts = open.iter().filter_map(|one| one.contrast);
+    let needed = contrasts.map(|c| Some(c.trials_needed?.saturating_sub(c.n).max(1)));
+    needed.collect::<Option<Vec<u32>>>()?.into_iter().max().filter(|_| has_baseline)
 }
 
 /// Where one method passes another, where the run shows it.

@@ -79,10 +79,10 @@ fn answer_with(changes: [(usize, f64, f64, Verdict); 3]) -> Outcome {
         contrast.verdict = verdict;
         contrast.trials_needed = (verdict == Verdict::Inconclusive).then_some(61);
     }
-    // What follows for `send` against `sendmsg_iov` where both are exact.
-    let ratio = changes[0].1 / changes[2].1;
+    // What follows for `send` against `sendmsg_iov` where that one is exact.
+    let (ratio, half) = (changes[0].1 / changes[2].1, changes[0].2.max(0.01));
     for pair in &mut analysis.cells[0].pairs {
-        pair.simultaneous = Some(Interval { low: ratio - 0.01, high: ratio + 0.01 });
+        pair.simultaneous = Some(Interval { low: ratio - half, high: ratio + half });
     }
     rankings(&run, &analysis).remove(0).outcome
 }
@@ -119,4 +119,19 @@ fn ties_and_open_questions_are_told_as_such() {
     let is_it = matches!(&baseline, Outcome::Fastest { method, against: None }
         if method == "send_staged");
     assert!(is_it, "{baseline:?}");
+}
+
+/// The trials that an arm needs against the baseline do not decide between it and another arm.
+#[test]
+fn trials_are_counted_for_the_question_that_is_open() {
+    let slower = (2, 0.5, 0.01, Verdict::Slower);
+    let wide = |index, ratio| (index, ratio, 0.2, Verdict::Inconclusive);
+    let told = |outcome: Outcome| {
+        let Outcome::Undecided { methods, more_trials } = &outcome else { panic!("{outcome:?}") };
+        (methods.join(", "), *more_trials)
+    };
+    let pair = told(answer_with([wide(1, 1.05), slower, (3, 1.04, 0.005, Verdict::Faster)]));
+    assert_eq!(pair, ("send, sendmsg_iov".to_owned(), None));
+    let all = told(answer_with([wide(1, 1.05), slower, wide(3, 1.04)]));
+    assert_eq!(all, ("send, sendmsg_iov, send_staged".to_owned(), Some(49)));
 }
