@@ -434,7 +434,8 @@ pub(crate) fn stalls(analysis: &Analysis) -> Vec<Stalls> {
             with_stalls: contrast.total_ratio.value,
         })
     };
-    let compared = usable_arms(analysis).filter(|(_, arm)| arm.arm.role == Role::Compared);
+    let is_ranked = |arm: &ArmAnalysis| arm.arm.role == Role::Compared && arm.is_ranked();
+    let compared = arms::in_cells(analysis).filter(|(_, arm)| is_ranked(arm));
     compared.filter_map(one).collect()
 }
 

@@ -147,7 +147,7 @@ pub(crate) fn without_value(arm: &ArmAnalysis) -> Option<&'static str> {
 }
 
 /// Why a contrast has no change, in a word.
-fn without_change(contrast: &Contrast) -> Option<&'static str> {
+pub(crate) fn without_change(contrast: &Contrast) -> Option<&'static str> {
     match contrast.verdict {
         Verdict::Invalid => Some("invalid"),
         Verdict::Unranked => Some("not ranked"),

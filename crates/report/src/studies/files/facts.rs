@@ -29,7 +29,7 @@ pub(crate) fn rate_of(arm: &ArmAnalysis) -> Option<Estimate> {
 
 /// Whether its totals say something else than its typical trial.
 pub(crate) fn has_stalls(arm: &ArmAnalysis) -> bool {
-    arm.status == Status::Ok && arm.contrast.as_ref().is_some_and(|contrast| contrast.tail)
+    arm.is_ranked() && arm.contrast.as_ref().is_some_and(|contrast| contrast.tail)
 }
 
 /// The names of arms that are compared with nothing.

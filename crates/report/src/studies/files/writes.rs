@@ -9,7 +9,7 @@ use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Interval, Verdict};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Interval};
 
 use super::facts;
 use crate::findings::{self, Ranking};
@@ -24,10 +24,10 @@ pub(crate) fn is_durable(run: &Run, engine: &str) -> bool {
     facts::engine(run, engine).is_some_and(|facts| facts.is_durable)
 }
 
-/// The durable arms of a cell that have usable numbers.
+/// The durable arms of a cell whose numbers may be held against those of others.
 pub(crate) fn durable<'a>(run: &Run, cell: &'a CellAnalysis) -> Vec<&'a ArmAnalysis> {
     let own = |arm: &&ArmAnalysis| {
-        let has_numbers = arm.status == Status::Ok && arm.figures.is_some();
+        let has_numbers = arm.is_ranked() && arm.figures.is_some();
         has_numbers && is_durable(run, &arm.arm.primitive)
     };
     arms::methods(cell).filter(own).collect()
@@ -126,7 +126,7 @@ fn grid(run: &Run, cells: &[&CellAnalysis]) -> Grid {
 fn marks(run: &Run, cells: &[&CellAnalysis]) -> Marks {
     let mut marks = Marks::default();
     let arms = arms::of_cells(cells);
-    let methods = arms.filter(|arm| arm.arm.role == Role::Compared);
+    let methods = arms.filter(|arm| arm.arm.role == Role::Compared && arm.is_ranked());
     for contrast in methods.filter_map(|arm| arm.contrast.as_ref()) {
         marks.note(table::compared(contrast, Better::Less, run.header.plan.quick).1);
     }
@@ -141,8 +141,8 @@ fn entry(run: &Run, arm: &ArmAnalysis) -> Vec<String> {
     let Some(time) = arm.time() else { return Vec::new() };
     let us = time.value / 1e3;
     let Some(contrast) = &arm.contrast else { return vec![three_digits(us), String::new()] };
-    if contrast.verdict == Verdict::Invalid {
-        return vec!["invalid".to_owned()];
+    if let Some(word) = table::without_change(contrast) {
+        return vec![word.to_owned()];
     }
     let (factor, mark) = table::compared(contrast, Better::Less, run.header.plan.quick);
     let interval = factor.ends_of(us).unwrap_or_else(|| iolens_document::unusable().to_owned());

@@ -9,7 +9,7 @@ use iolens_model::outcome::TrialOutcome;
 use iolens_model::plan::Axes;
 use iolens_model::run::RunHeader;
 use iolens_model::units::{Bytes, Nanos};
-use iolens_stats::analysis::Analysis;
+use iolens_stats::analysis::{Analysis, Verdict};
 
 use super::*;
 use crate::fixture::alone;
@@ -113,6 +113,30 @@ fn one_call_over_another_is_of_what_they_were_measured_in_together() {
     assert_eq!(ratio(cell), Some(200.0));
     cell.pairs.clear();
     assert_eq!(ratio(cell), None, "they never met");
+}
+
+/// Neither its ratio nor what follows from that stands beside those of others.
+#[test]
+fn an_engine_without_a_verdict_has_no_ratio() {
+    let (run, mut analysis) = run();
+    let told = |analysis: &Analysis| {
+        let cell = &analysis.cells[0];
+        let arm = arms::labelled(cell, "write_fsync").expect("the arm");
+        let counts = [durable(&run, cell).len(), findings::stalls(analysis).len()];
+        (entry(&run, arm), with_stalls(arm).len(), counts)
+    };
+    let arms = analysis.cells[0].arms.iter_mut();
+    let fsync = arms.filter(|arm| arm.arm.label == "write_fsync");
+    let mut contrasts = fsync.filter_map(|arm| arm.contrast.as_mut());
+    let contrast = contrasts.next().expect("compared");
+    contrast.tail = true;
+    let (first, stalls, counts) = told(&analysis);
+    assert_eq!((first.len(), stalls, counts), (2, 2, [3, 1]), "{first:?}");
+    for (verdict, word) in [(Verdict::Unranked, "not ranked"), (Verdict::Invalid, "invalid")] {
+        let arm = analysis.cells[0].arms.iter_mut().find(|arm| arm.arm.label == "write_fsync");
+        arm.and_then(|arm| arm.contrast.as_mut()).expect("compared").verdict = verdict;
+        assert_eq!(told(&analysis), (vec![word.to_owned()], 0, [2, 0]));
+    }
 }
 
 #[test]
