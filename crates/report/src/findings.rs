@@ -22,7 +22,7 @@ use crate::crossing::crossing;
 use crate::groups::distinct;
 use crate::standing::{Candidate, Standing, conditional, standing};
 pub(crate) use crate::studies::files::findings::{
-    Caching, Flush, Limit, Limiting, Reach, caching, flush, limits,
+    Caching, Flush, Limit, Limiting, Reach, caching, flush, limits, ranked,
 };
 use crate::studies::server::counters;
 use crate::studies::server::views::{View, is_bounded, views, views_of};
@@ -271,7 +271,7 @@ pub struct SelfChecked {
 /// Everything, in the order in which it is read.
 pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
-    out.extend(rankings(run, analysis).into_iter().map(Finding::Ranking));
+    out.extend(rankings(run, &ranked(run, analysis)).into_iter().map(Finding::Ranking));
     for view in views(run, analysis) {
         let quick = run.header.plan.quick;
         out.extend(throughput(&view, analysis.delta, quick).map(Finding::Ranking));

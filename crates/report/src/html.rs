@@ -23,7 +23,7 @@ use crate::{findings, results, studies, words};
 pub fn page(run: &Run, analysis: &Analysis) -> String {
     let analysis = &analysis.shown();
     let mut first = studies::screen(run, analysis, None);
-    let rankings = findings::rankings(run, &studies::files::sections::ranked(run, analysis));
+    let rankings = findings::rankings(run, &findings::ranked(run, analysis));
     let own = studies::of(run.header.plan.study());
     let claim = (own.claim)(analysis, &rankings).filter(|_| first.alarm.is_none());
     let mut figures = studies::figures(run, analysis);

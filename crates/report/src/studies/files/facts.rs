@@ -53,6 +53,11 @@ pub(crate) fn is_direct(run: &Run, engine: &str) -> bool {
     self::engine(run, engine).is_some_and(|facts| facts.is_direct)
 }
 
+/// Whether an engine brings each block to the device, as the run knew it.
+pub(crate) fn is_durable(run: &Run, engine: &str) -> bool {
+    self::engine(run, engine).is_some_and(|facts| facts.is_durable)
+}
+
 /// The same setting with this of the file in the page cache.
 pub(crate) fn with_cache(cell: &Cell, cache: CacheState) -> Cell {
     match cell.setting {

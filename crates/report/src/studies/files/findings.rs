@@ -5,12 +5,12 @@ use iolens_model::cell::Cell;
 use iolens_model::file::{CacheState, WritingFacts};
 use iolens_model::run::Run;
 use iolens_model::units::Nanos;
-use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate};
 use serde::Serialize;
 
-use crate::arms::curves;
+use crate::arms::{curves, methods};
 use crate::bounds::{self, Bound, Standing};
-use crate::studies::files::facts::{self, rate_of};
+use crate::studies::files::facts::{self, is_durable, rate_of};
 use crate::words;
 
 /// The fastest method of a curve beside a rate that bounds it.
@@ -65,6 +65,27 @@ pub enum Limiting {
         /// The rate.
         bytes_per_s: f64,
     },
+}
+
+/// The run with the engines that are ranked: of those that write without durable ones, where
+/// several have an answer of their own and the baseline is none of them.
+pub(crate) fn ranked(run: &Run, analysis: &Analysis) -> Analysis {
+    let mut own = analysis.clone();
+    let has_own_answer = run.header.plan.study() == Study::Write
+        && has_several_durable(run, analysis)
+        && !is_durable(run, &run.header.plan.baseline);
+    if has_own_answer {
+        for cell in &mut own.cells {
+            cell.arms.retain(|arm| !is_durable(run, &arm.arm.primitive));
+        }
+    }
+    own
+}
+
+/// Whether any setting has several durable engines.
+pub(crate) fn has_several_durable(run: &Run, analysis: &Analysis) -> bool {
+    let durable = |arm: &&ArmAnalysis| is_durable(run, &arm.arm.primitive);
+    analysis.cells.iter().any(|cell| methods(cell).filter(durable).count() > 1)
 }
 
 /// The limits of each curve.

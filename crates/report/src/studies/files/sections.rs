@@ -6,7 +6,6 @@ pub(crate) mod numbers;
 
 use iolens_document::table::{Column, Entry, Table};
 use iolens_document::{Fact, Node, Section, Text};
-use iolens_model::axes::Study;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
 
@@ -16,7 +15,7 @@ use crate::findings::{self, Outcome, Ranking};
 use crate::groups::distinct;
 use crate::number::InWords;
 use crate::sections::{Form, drawn};
-use crate::studies::files::{facts, writes};
+use crate::studies::files::facts;
 use crate::{figure, number, screen, words};
 
 pub(crate) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
@@ -41,8 +40,7 @@ pub(crate) fn figures(
 
 /// What the screen has no room for, and what explains it: a question, its numbers.
 fn why(run: &Run, analysis: &Analysis) -> Vec<Node> {
-    let ranked = ranked(run, analysis);
-    let rankings = findings::rankings(run, &ranked);
+    let rankings = findings::rankings(run, &findings::ranked(run, analysis));
     let of_unit = format!("What does a {} cost?", run.header.plan.study().unit());
     let asked: [(&str, Vec<Node>); 9] = [
         ("Which is fastest?", fastest(run, &rankings)),
@@ -57,14 +55,6 @@ fn why(run: &Run, analysis: &Analysis) -> Vec<Node> {
     ];
     let answered = asked.into_iter().filter(|(_, nodes)| !nodes.is_empty());
     answered.flat_map(|(ask, nodes)| std::iter::once(Node::heading(ask)).chain(nodes)).collect()
-}
-
-/// The run with what the screen ranks: of writes those that are not durable.
-pub(crate) fn ranked(run: &Run, analysis: &Analysis) -> Analysis {
-    match run.header.plan.study() {
-        Study::Write => writes::not_durable(run, analysis),
-        _ => analysis.clone(),
-    }
 }
 
 /// Every curve, where the screen names some alone.

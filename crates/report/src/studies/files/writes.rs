@@ -11,18 +11,14 @@ use iolens_model::run::Run;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Interval};
 
-use super::facts;
+use super::facts::{self, is_durable};
+use super::findings::has_several_durable;
 use crate::findings::{self, Ranking};
 use crate::groups::grouped;
 use crate::screen::table::{self, Better, INTERVALS, Marks};
 use crate::screen::{choices, more, short};
 use crate::standing::standing_among;
 use crate::{arms, words};
-
-/// Whether an engine brings each block to the device, as the run knew it.
-pub(crate) fn is_durable(run: &Run, engine: &str) -> bool {
-    facts::engine(run, engine).is_some_and(|facts| facts.is_durable)
-}
 
 /// The durable arms of a cell whose numbers may be held against those of others.
 pub(crate) fn durable<'a>(run: &Run, cell: &'a CellAnalysis) -> Vec<&'a ArmAnalysis> {
@@ -160,44 +156,22 @@ fn with_stalls(arm: &ArmAnalysis) -> Vec<String> {
 }
 
 fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
-    let lazy = not_durable(run, analysis);
-    let durable = of_engines(run, analysis, true);
     let curve = |ranking: &Ranking| short(run, &ranking.setting);
-    let mut out = match durable.cells.iter().any(|cell| cell.arms.len() > 1) {
-        true => {
-            let mut out = choices(Label::Fastest, run, &findings::rankings(run, &lazy), curve);
-            let durable = durability(run, analysis);
-            out.truncate(2);
-            out.extend(durable);
-            out
-        }
-        false => choices(Label::Fastest, run, &findings::rankings(run, analysis), curve),
-    };
+    let rankings = findings::rankings(run, &findings::ranked(run, analysis));
+    let mut out = choices(Label::Fastest, run, &rankings, curve);
+    if has_several_durable(run, analysis) {
+        out.truncate(2);
+        out.extend(durability(run, analysis));
+    }
     out.extend(flush_unproven(run));
     out
-}
-
-/// The run as if it had no durable engine, where it has others to compare.
-pub(crate) fn not_durable(run: &Run, analysis: &Analysis) -> Analysis {
-    of_engines(run, analysis, false)
-}
-
-/// The run as if it had these engines alone.
-fn of_engines(run: &Run, analysis: &Analysis, durable: bool) -> Analysis {
-    let mut own = analysis.clone();
-    for cell in &mut own.cells {
-        cell.arms.retain(|arm| is_durable(run, &arm.arm.primitive) == durable);
-    }
-    own
 }
 
 /// Which way of having a block on the device is fastest.
 fn durability(run: &Run, analysis: &Analysis) -> Option<Answer> {
     let mut found: Vec<Option<&str>> = Vec::new();
     for cell in &analysis.cells {
-        let own = cell
-            .arms
-            .iter()
+        let own = arms::methods(cell)
             .filter(|arm| is_durable(run, &arm.arm.primitive) && arm.status == Status::Ok);
         let labels: Vec<&str> = own.map(|arm| arm.arm.label.as_str()).collect();
         found.extend((labels.len() > 1).then(|| standing_among(cell, &labels)));

@@ -12,6 +12,7 @@ use iolens_model::units::{Bytes, Nanos};
 use iolens_stats::analysis::{Analysis, Verdict};
 
 use super::*;
+use crate::findings::{Finding, Outcome};
 use crate::fixture::alone;
 use crate::studies::files::tests::{header as header_of_reads, trial_of};
 use crate::studies::tests::shown;
@@ -137,6 +138,33 @@ fn an_engine_without_a_verdict_has_no_ratio() {
         arm.and_then(|arm| arm.contrast.as_mut()).expect("compared").verdict = verdict;
         assert_eq!(told(&analysis), (vec![word.to_owned()], 0, [2, 0]));
     }
+}
+
+/// Durable engines have an answer of their own, so one that may be ahead leaves nothing open.
+#[test]
+fn findings_rank_what_the_screen_and_the_page_rank() {
+    let (mut run, mut analysis) = run();
+    let fsync = analysis.cells[0].arms.iter_mut().find(|arm| arm.arm.label == "write_fsync");
+    let contrast = fsync.and_then(|arm| arm.contrast.as_mut()).expect("compared");
+    (contrast.ratio, contrast.verdict) = (1.05, Verdict::Inconclusive);
+    contrast.simultaneous = Some(Interval { low: 0.8, high: 1.3 });
+    let outcome = findings::all(&run, &analysis).into_iter().find_map(|found| match found {
+        Finding::Ranking(ranking) => Some(ranking.outcome),
+        _ => None,
+    });
+    let method = "write".to_owned();
+    assert_eq!(outcome, Some(Outcome::Fastest { method, against: None }));
+
+    let arms = |analysis: &Analysis| analysis.cells[0].arms.len();
+    let all = arms(&analysis);
+    assert_eq!(arms(&findings::ranked(&run, &analysis)), all - 3);
+    run.header.plan.baseline = "write_fsync".to_owned();
+    assert_eq!(arms(&findings::ranked(&run, &analysis)), all, "the baseline is one of them");
+    run.header.plan.baseline = "write".to_owned();
+    for cell in &mut analysis.cells {
+        cell.arms.retain(|arm| !["write_fdatasync", "write_dsync"].contains(&&*arm.arm.label));
+    }
+    assert_eq!(arms(&findings::ranked(&run, &analysis)), all - 2, "the only one");
 }
 
 #[test]
