@@ -142,6 +142,12 @@ pub(crate) fn threads(n: u32) -> String {
     count(n, "thread")
 }
 
+/// What stands behind a time per unit of work where several threads work: it is the wall time over
+/// the units of all, which is no thread's time for one.
+pub(crate) fn together(threads: u32) -> &'static str {
+    if threads > 1 { ", of all threads together" } else { "" }
+}
+
 /// Thread counts of a run that are more than an end has processors, and how many it has; `None`
 /// where there are none, or models of servers choose their threads.
 pub(crate) fn crowded(run: &Run) -> Option<(Vec<u32>, u32)> {

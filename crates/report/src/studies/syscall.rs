@@ -24,7 +24,9 @@ pub(super) static SYSCALL: StudyReport = StudyReport {
     next: screen::next,
     question: "What does a system call cost?",
     claim: |analysis, _| {
-        let baseline = arms::methods(analysis.cells.first()?).next()?;
+        // The time of several threads is no call's.
+        let cell = analysis.cells.iter().find(|cell| cell.cell.threads == 1)?;
+        let baseline = arms::methods(cell).next()?;
         let ns = number::nanoseconds(calls::time(baseline)?.value);
         Some(format!("A call of {} takes {ns}", baseline.arm.label))
     },

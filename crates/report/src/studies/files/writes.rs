@@ -111,8 +111,10 @@ fn grid(run: &Run, cells: &[&CellAnalysis]) -> Grid {
             }
         }
     }
+    let threads = cells.iter().map(|cell| cell.cell.threads).max().unwrap_or(1);
     let title = format!(
-        "µs per block ({}'s × ratio), lower is better [{INTERVALS}]",
+        "µs per block{} ({}'s × ratio), lower is better [{INTERVALS}]",
+        words::together(threads),
         run.header.plan.baseline
     );
     Grid { title, columns, rows }

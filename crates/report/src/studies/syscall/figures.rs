@@ -32,8 +32,9 @@ fn named(run: &Run, metric: &str) -> (Group, String) {
 fn bars(run: &Run, cell: &CellAnalysis) -> Plate {
     let rows = rows(run, cell);
     let subject = words::subject(&run.header, &cell.cell);
-    let title = format!("Time per call (ns, log scale): {subject}");
-    let how = "length: time of one call on a log scale, by totals; line: 95% interval over trials; \
+    let together = words::together(cell.cell.threads);
+    let title = format!("Time per call{together} (ns, log scale): {subject}");
+    let how = "length: time per call on a log scale, by totals; line: 95% interval over trials; \
                colour: kind of call; in the order of the typical slice's multiple of the baseline";
     let longest = rows.iter().map(|row| row.ns.value).fold(10.0, f64::max);
     let bar = |row: &Row<'_>| {
@@ -93,7 +94,8 @@ fn time_by_size(run: &Run, cells: &[&CellAnalysis]) -> Option<Plate> {
     let panel = Panel::new(String::new(), "time of a call, ns".to_owned(), "ns", curves);
     panel.extent()?;
     let cell = &cells.first()?.cell;
-    let said = ["Time of a call against its block (ns)".to_owned(), words::threads(cell.threads)];
+    let of = format!("{}{}", words::threads(cell.threads), words::together(cell.threads));
+    let said = ["Time of a call against its block (ns)".to_owned(), of];
     let marks = Marks::Chart(Chart::new(run, BLOCKS, vec![panel]));
     let stem = format!("time-by-size-{}-threads", cell.threads);
     Some(Plate::new(run, cell, named(run, &stem), said, marks, of_sizes(run, cells)))
@@ -103,10 +105,11 @@ fn time_by_size(run: &Run, cells: &[&CellAnalysis]) -> Option<Plate> {
 const IN_A_ROW: [&str; 7] =
     ["getppid", "read_zero", "read_file", "stat", "open_close", "mmap_munmap", "io_uring_nop"];
 
-/// Time of a row of calls against how many it has.
+/// Time of a row of calls against how many it has; `None` where several threads make one each, as
+/// their time per call makes no row's.
 fn time_by_calls(run: &Run, analysis: &Analysis) -> Option<Plate> {
     let cells: Vec<&CellAnalysis> = series(analysis).into_iter().map(|(_, cell)| cell).collect();
-    if cells.len() < 2 {
+    if cells.len() < 2 || cells.iter().any(|cell| cell.cell.threads > 1) {
         return None;
     }
     let baseline = &run.header.plan.baseline;

@@ -65,8 +65,9 @@ fn listing(run: &Run, cell: &CellAnalysis) -> Listing {
     let of = cell.cell.own_size().or_empty(|size| format!(" of {size}"));
     Listing {
         title: format!(
-            "{}ns per call{of} in a tight loop ({}'s × ratio) {intervals}",
+            "{}ns per call{of} in a tight loop{} ({}'s × ratio) {intervals}",
             threads_of(run, cell),
+            words::together(cell.cell.threads),
             run.header.plan.baseline
         ),
         rows: Grid::filled("", lines.into_iter().map(row)),
@@ -102,8 +103,10 @@ fn sizes(run: &Run, cells: &[&CellAnalysis]) -> Option<Grid> {
         let entries = cells.iter().map(|cell| entry(cell, &id));
         std::iter::once((Column::left(""), vec![label])).chain(entries).collect()
     };
+    let together = cells.first().or_empty(|cell| words::together(cell.cell.threads).to_owned());
     let title = format!(
-        "{threads}ns per call by block size, in a tight loop ({}'s × ratio) [{INTERVALS}]",
+        "{threads}ns per call by block size, in a tight loop{together} ({}'s × ratio) \
+         [{INTERVALS}]",
         run.header.plan.baseline
     );
     let calls = distinct(all.map(of_call));
@@ -131,8 +134,11 @@ fn line(run: &Run, call: &Call<'_>) -> [String; 3] {
     [name(call.arm), three_digits(ns), interval.unwrap_or_default()]
 }
 
-/// What a call into the kernel and back costs.
+/// What a call into the kernel and back costs; several threads have only a time of all together.
 fn crossing(run: &Run, cell: &CellAnalysis) -> Option<Answer> {
+    if cell.cell.threads > 1 {
+        return None;
+    }
     let ns = calls::time_of(cell, EMPTY)?;
     let interval = usable(ns.interval).or_empty(|i| format!(" [{}]", ends(i)));
     let host = &run.header.host;
@@ -151,10 +157,12 @@ fn crossing(run: &Run, cell: &CellAnalysis) -> Option<Answer> {
     Some(Answer::one(Label::Crossing, said))
 }
 
-/// What a call costs that stands alone, and from how many in a row on it no longer matters.
+/// What a call costs that stands alone, and from how many in a row on it no longer matters; `None`
+/// where others are made at the same time.
 fn alone(run: &Run, analysis: &Analysis) -> Option<Answer> {
     let call = &run.header.plan.baseline;
-    let steady = calls::time_of(calls::steady(analysis)?, call)?;
+    let steady = calls::steady(analysis).filter(|cell| cell.cell.threads == 1)?;
+    let steady = calls::time_of(steady, call)?;
     let series = calls::series(analysis);
     let times = |calls: u64| {
         let (_, cell) = series.iter().find(|(known, _)| *known == calls)?;

@@ -22,6 +22,7 @@ pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
     let has_cycles = all.iter().any(|row| row.arm.figure(|f| f.cycles_per_message).is_some());
     let moved: Vec<f64> = all.iter().filter_map(Row::bytes_per_s).collect();
     let (moves, unit) = (!moved.is_empty(), Unit::of(number::BYTES, moved));
+    let ns = if cell.cell.threads > 1 { "ns per call of all [95%]" } else { "ns per call [95%]" };
     let row = |row: &Row<'_>| {
         let value = |of: fn(&Figures) -> Option<Estimate>| value(row.arm.figure(of));
         let rate = row.bytes_per_s().or_empty(|rate| three_digits(rate / unit.size));
@@ -29,7 +30,7 @@ pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
         let times_of = row.times().or_dash(with_interval);
         let mut all = vec![
             left("call", "", row.arm.shown_label()),
-            left("time", "ns per call [95%]", interval_text(Some(row.ns), 1.0)),
+            left("time", ns, interval_text(Some(row.ns), 1.0)),
             left("time", &times, times_of),
             right("calls", "million/s", three_digits(1e3 / row.ns.value)),
         ];
@@ -51,8 +52,9 @@ pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
     let cpu = if wide { "; CPU: totals of its own trials" } else { "" };
     let caption = format!(
         "Calls by cost (multiple of {0} in the typical slice; times are those of {0} and the \
-         multiple{cpu}): {subject}",
-        run.header.plan.baseline
+         multiple{1}{cpu}): {subject}",
+        run.header.plan.baseline,
+        words::together(cell.cell.threads)
     );
     Table::of(caption, all.iter().map(row))
 }
@@ -143,7 +145,8 @@ pub(super) fn of_sizes(run: &Run, cells: &[&CellAnalysis]) -> Table {
         |cell: &&CellAnalysis| Column::left(&cell.cell.size.to_string(), "ns per call [95%]");
     let columns: Vec<_> = cells.iter().map(|cell| (column(cell), *cell)).collect();
     let threads = cells.first().map_or(1, |cell| cell.cell.threads);
-    let caption = format!("Time per call by block size, {}", words::threads(threads));
+    let (of, together) = (words::threads(threads), words::together(threads));
+    let caption = format!("Time per call by block size, {of}{together}");
     side_by_side(caption, labels(run, cells), &columns, with_ends, |_| None)
 }
 
@@ -166,7 +169,8 @@ pub(crate) fn in_a_row(run: &Run, analysis: &Analysis) -> Option<Table> {
     let mut columns: Vec<_> = cells.iter().map(|(n, cell)| (column(n), *cell)).collect();
     columns.push((Column::right("full slice", "ns per call"), steady));
     let block = steady.cell.own_size().or_empty(|size| format!(": {size}"));
-    let caption = format!("Time per call by calls in a row{block}");
+    let together = words::together(steady.cell.threads);
+    let caption = format!("Time per call by calls in a row{together}{block}");
     side_by_side(caption, labels(run, &[steady]), &columns, value, |_| None).with_rows()
 }
 

@@ -190,6 +190,23 @@ fn what_stands_below_the_first_screen() {
     assert!(text::show(&run, &analysis, &analysis.cells[0], &style).contains("ns/call"));
 }
 
+/// Two threads make a call of 100 ns every 50 ns: neither a call nor a crossing takes that.
+#[test]
+fn the_time_of_several_threads_is_no_calls() {
+    let mut header = header();
+    header.plan.threads = vec![2];
+    let (run, analysis) =
+        fixture::of_trials(header, |like, cell, pass| trial(like, cell, pass, ARMS.len()));
+    near(time_of(filled(&analysis)[0], "getppid").expect("two threads").value, 50.0);
+    let screen = text::first(&run, &analysis, None, &Style::plain(100));
+    assert!(screen.contains("ns per call in a tight loop, of all threads together"), "{screen}");
+    let claims = ["into the kernel and back", "a lone getppid"];
+    assert!(claims.iter().all(|claim| !screen.contains(claim)), "{screen}");
+    let page = html::page(&run, &analysis);
+    assert!(page.contains("<h1>What does a system call cost?</h1>"));
+    assert!(page.contains("ns per call of all"));
+}
+
 #[test]
 fn exports_have_verdicts() {
     let (run, analysis) = run();

@@ -1,6 +1,6 @@
 //! A run that writes with known times, in every form that is shown.
 
-use iolens_document::Joined;
+use iolens_document::{Joined, Style};
 use iolens_model::cell::Cell;
 use iolens_model::file::{
     Destination, EngineFacts, FileCounts, FileFacts, Pattern, WriteAxes, WritingFacts,
@@ -96,6 +96,20 @@ fn what_was_put_in_comes_out() {
         durable(&run, first).iter().map(|arm| arm.arm.label.as_str()).collect();
     assert_eq!(durable, ["write_fsync", "write_fdatasync", "write_dsync"]);
     assert!(is_lazy(&run, first));
+}
+
+/// Four threads that take 80 µs each bring a block to the device every 20 µs.
+#[test]
+fn the_time_of_several_threads_is_of_all_together() {
+    let title = |threads: &[u32]| {
+        let mut header = header();
+        header.plan.threads = threads.to_vec();
+        let (run, analysis) = fixture::of_trials(header, trial);
+        let screen = crate::text::first(&run, &analysis, None, &Style::plain(100));
+        screen.lines().find(|line| line.starts_with("µs per block")).expect("a title").to_owned()
+    };
+    assert!(title(&[4]).starts_with("µs per block, of all threads together (write's × ratio)"));
+    assert!(title(&[1]).starts_with("µs per block (write's × ratio)"));
 }
 
 #[test]
