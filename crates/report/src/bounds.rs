@@ -4,7 +4,8 @@
 use crate::number::InWords;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
-use iolens_stats::analysis::{Estimate, Interval};
+use iolens_stats::analysis::Estimate;
+use iolens_stats::bound::{Standing, standing};
 
 /// A copy moves each byte in, the line that it is written to in, and that one out.
 const COPY_SLACK: f64 = 3.0;
@@ -57,27 +58,6 @@ pub(crate) fn disturbed(spread: f64) -> String {
 
 /// What is said of a bound that was exceeded.
 pub(crate) const NO_BOUND: &str = "was taken while the machine was busy and is no bound";
-
-/// Where a rate stands to a bound.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Standing {
-    /// It is this share of it.
-    Below(f64),
-    /// Its interval holds it.
-    At,
-    /// It is above it, which cannot be.
-    Above,
-}
-
-/// Where a share of a bound stands; the interval is that of the rate, in units of which the
-/// bound has `unit`.
-pub(crate) fn standing(share: f64, interval: Option<Interval>, unit: f64) -> Standing {
-    match interval {
-        _ if share <= 1.0 => Standing::Below(share),
-        Some(interval) if interval.low <= unit => Standing::At,
-        _ => Standing::Above,
-    }
-}
 
 /// What memory allows who reads: measured with one thread and with as many as the calibration
 /// had; for a number between there is none. In or out of the last-level cache, as the file
@@ -142,6 +122,8 @@ pub(crate) fn of_memory(run: &Run, threads: u32, fits: bool) -> Vec<Bound> {
 
 #[cfg(test)]
 mod tests {
+    use iolens_stats::analysis::Interval;
+
     use super::*;
 
     fn bound(slack: f64, spread: f64) -> Bound {

@@ -6,11 +6,11 @@ use iolens_model::command_line::{self, quoted};
 use iolens_model::file::Consumer;
 use iolens_model::tune::{CacheWish, Configuration, Facts, Pruned, Record, Task, Way, Work};
 use iolens_model::units::{Bytes, three_digits};
+use iolens_stats::bound::Standing;
 use iolens_stats::tune::{Ratio, Share, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::bounds;
 use crate::number;
 use crate::number::rate;
 
@@ -69,12 +69,10 @@ fn is_rival(record: &Record, work: &Work) -> bool {
 /// `96.1% of one thread at 22.0 GiB/s`, or that the limit is none.
 fn limit_share(share: &Share, is_bound: bool) -> String {
     let end = if is_bound { ": nothing is left to win" } else { "" };
-    match bounds::standing(share.share, share.interval, 1.0) {
-        bounds::Standing::Below(value) => {
-            format!("{}% of {}{end}", three_digits(value * 100.0), share.of)
-        }
-        bounds::Standing::At => format!("as much as {}{end}", share.of),
-        bounds::Standing::Above => format!("above {}, which {}", share.of, bounds::NO_BOUND),
+    match share.standing() {
+        Standing::Below(value) => format!("{}% of {}{end}", three_digits(value * 100.0), share.of),
+        Standing::At => format!("as much as {}{end}", share.of),
+        Standing::Above => format!("above {}, which is therefore no bound", share.of),
     }
 }
 

@@ -171,6 +171,24 @@ fn the_binding_limit_comes_first() {
     assert_eq!(limit(&record), (LimitKind::Cgroup, true));
 }
 
+/// Where direct reads had less under way than the winner, the most that they got bounds nothing,
+/// whatever its share of that is.
+#[test]
+fn a_limit_that_is_passed_is_none() {
+    let mut record = record(&arms(60.0));
+    record.trials.iter_mut().for_each(|trial| trial.device_bytes = Some(1 << 30));
+    // Half of the rate.
+    record.device_bytes_per_s = Some(9e9);
+    let found = verdict(&record).expect("a verdict");
+    let kinds: Vec<LimitKind> = found.limits.iter().map(|share| share.kind).collect();
+    assert_eq!(kinds, [LimitKind::Scan, LimitKind::Crossing, LimitKind::Device]);
+    assert_eq!(json(&record, &found)["verdict"]["is_bound"], false);
+    let told = told(&record, 100, false);
+    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    let of = "device: above the most that direct reads got from the device";
+    assert!(words.contains(&format!("{of}, which is therefore no bound")), "{told}");
+}
+
 #[test]
 fn a_record_is_read_back_and_others_are_not() {
     let record = record(&arms(60.0));

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::paired::{Ratio, Rounds};
 use super::{BOUND_SHARE, DELTA, pairs_of};
+use crate::bound::{Standing, standing};
 use crate::estimate::Interval;
 use crate::interval::count;
 
@@ -38,6 +39,25 @@ pub struct Share {
     pub of: String,
 }
 
+impl Share {
+    /// Where the winner stands to the limit.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        standing(self.share, self.interval, 1.0)
+    }
+
+    /// Whether the winner has passed it, so that it is none.
+    fn is_passed(&self) -> bool {
+        self.standing() == Standing::Above
+    }
+
+    /// Whether the winner has all of it, as far as is known.
+    fn is_reached(&self) -> bool {
+        let least = self.interval.map_or(self.share, |interval| interval.low);
+        !self.is_passed() && least >= BOUND_SHARE
+    }
+}
+
 /// What follows from a record.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
@@ -53,7 +73,7 @@ pub struct Verdict {
     pub against: Vec<Against>,
     /// Configurations that are not slower by more than [`DELTA`] beyond doubt than the fastest.
     pub tied: Vec<Configuration>,
-    /// All limits, the binding one first.
+    /// All limits, the binding one first, and those last that were passed and are none.
     pub limits: Vec<Share>,
     /// Whether nothing is left to win: the binding limit is reached.
     pub is_bound: bool,
@@ -150,8 +170,9 @@ pub fn verdict(record: &Record) -> Option<Verdict> {
     });
     let contenders = count((0..last.works.len()).filter(|&arm| ours(arm)).count());
     let mut limits = limits(record, &last, (arm, &winner), contenders);
-    limits.sort_by(|a, b| b.share.total_cmp(&a.share));
-    let reached = |share: &Share| share.interval.map_or(share.share, |i| i.low) >= BOUND_SHARE;
+    limits.sort_by(|a, b| {
+        a.is_passed().cmp(&b.is_passed()).then_with(|| b.share.total_cmp(&a.share))
+    });
     Some(Verdict {
         way: way_of(&winner)?,
         bytes_per_s: last.rounds.rate(arm, 1e9)?,
@@ -162,7 +183,7 @@ pub fn verdict(record: &Record) -> Option<Verdict> {
             .filter(|&&other| other != arm)
             .filter_map(|&other| last.configuration(other).cloned())
             .collect(),
-        is_bound: limits.first().is_some_and(reached),
+        is_bound: limits.first().is_some_and(Share::is_reached),
         limits,
         stop: record.stop,
         shared: shared(record),

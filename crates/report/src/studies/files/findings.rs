@@ -6,10 +6,11 @@ use iolens_model::file::{CacheState, WritingFacts};
 use iolens_model::run::Run;
 use iolens_model::units::Nanos;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate};
+use iolens_stats::physics::Standing;
 use serde::Serialize;
 
 use crate::arms::{curves, methods};
-use crate::bounds::{self, Bound, Standing};
+use crate::bounds::{self, Bound};
 use crate::studies::files::facts::{self, is_durable, rate_of};
 use crate::words;
 
