@@ -13,7 +13,7 @@ use std::path::Path;
 
 use iolens_model::axes::Study;
 use iolens_model::plan::{Passes, Plan, Probes, Schedule};
-use iolens_model::units::Bytes;
+use iolens_model::units::{Bytes, Nanos};
 
 use crate::axes::Wishes;
 use crate::failure::{Failure, usage};
@@ -84,6 +84,13 @@ pub(crate) fn file(what: &str) -> Result<Wishes, Failure> {
     let text =
         std::fs::read_to_string(path).map_err(|e| usage!("cannot read the plan {what}: {e}"))?;
     plan_file::parse(what, &text, &known).map_err(Failure::usage)
+}
+
+/// The budget of a plan that the binary carries; `None` of a file of the user's, which may say
+/// something else when it is run.
+pub(crate) fn budget_of(name: &str) -> Option<Nanos> {
+    built_in::ALL.iter().find(|plan| plan.name == name)?;
+    file(name).ok()?.budget
 }
 
 /// The plan of these wishes. `seed` is taken where none is stated.
@@ -300,6 +307,13 @@ pub(crate) mod tests {
         assert_eq!(plan.passes, Some(Passes { minimum: 12, maximum: 60 }));
         assert_eq!(asked("--quick").passes, Some(Passes { minimum: 20, maximum: 20 }));
         assert_eq!(asked("--sequential-time 10s").passes, None);
+    }
+
+    #[test]
+    fn a_plan_has_a_budget_of_its_own() {
+        let minutes = |name: &str| budget_of(name).map(|budget| budget.0 / Nanos::SECOND.0 / 60);
+        let named = ["server", "server-models", "file-threads", "classic-48", "./mine.toml"];
+        assert_eq!(named.map(minutes), [Some(30), Some(120), Some(30), Some(5), None]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Axes, Plan};
 use iolens_model::run::{FarFacts, Run, RunEnd, RunHeader, StoppedBy};
 use iolens_net::{receivers, registry};
-use iolens_report::screen::After;
+use iolens_report::screen::{After, longer};
 use iolens_report::text;
 use iolens_stats::analysis::{Analysis, Verdict};
 use iolens_store::Store;
@@ -346,8 +346,7 @@ pub(crate) fn answer(form: Form, run: &Run, analysis: &Analysis, database: &Path
         return;
     }
     let shown = page.as_ref().ok().map(|page| page.display().to_string());
-    let usual = crate::request::file(run.header.plan.study().word());
-    let full_run = usual.ok().and_then(|usual| usual.budget);
+    let full_run = longer(run).and_then(request::budget_of);
     let after = After { page: shown.as_deref(), full_run };
     output::result(&text::first(run, analysis, Some(after), &output::style()));
     if form == Form::Everything {

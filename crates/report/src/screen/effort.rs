@@ -184,11 +184,27 @@ pub(crate) fn command(words: &str, why: &str) -> Text {
 /// Flags of a quick look, with a value, that are not those of the run after it.
 const NOT_AGAIN: [&str; 4] = ["--budget", "--db", "--name", "--progress"];
 
+/// Whether the command that measures longer is what was typed. What has lost a secret is no
+/// command.
+fn is_typed_again(run: &Run) -> bool {
+    let typed = &run.header.command;
+    typed.iter().any(|word| word == "--quick") && !command_line::is_redacted(typed)
+}
+
+/// The study or the plan that the command which measures longer names; `None` where it names none.
+#[must_use]
+pub fn longer(run: &Run) -> Option<&str> {
+    match is_typed_again(run) {
+        true => run.header.command.get(2).map(String::as_str),
+        false => Some(run.header.plan.study().word()),
+    }
+}
+
 /// The command that measures longer: what was typed, without `--quick`. The screen names the
-/// database by itself; what has lost a secret is no command.
+/// database by itself.
 fn again(run: &Run) -> String {
     let typed = &run.header.command;
-    if !typed.iter().any(|word| word == "--quick") || command_line::is_redacted(typed) {
+    if !is_typed_again(run) {
         return format!("iolens run {}", run.header.plan.study());
     }
     let mut words = vec!["iolens"];
@@ -220,7 +236,10 @@ mod tests {
         let mut check = |typed: &str, expect: &str| {
             run.header.command = typed.split(' ').map(|word| word.replace('_', " ")).collect();
             assert_eq!(again(&run), expect, "{typed}");
+            assert_eq!(longer(&run), expect.split(' ').nth(2), "{typed}");
         };
+        check("iolens run classic-48 --quick", "iolens run classic-48");
+        check("iolens run ./mine.toml --quick", "iolens run ./mine.toml");
         check("iolens run file --quick --file /data/a_b", "iolens run file --file '/data/a b'");
         check("/usr/bin/iolens run net --quick", "iolens run net");
         check("iolens run net --sizes 1KiB --quick --wait", "iolens run net --sizes 1KiB --wait");

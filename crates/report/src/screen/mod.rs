@@ -9,6 +9,8 @@ pub(crate) mod table;
 mod tests;
 pub(crate) mod trust;
 
+pub use self::effort::longer;
+
 use iolens_document::{Answer, Joined, Label, Text};
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
@@ -24,7 +26,8 @@ use crate::words;
 pub struct After<'a> {
     /// Where its page is; `None` where it could not be written.
     pub page: Option<&'a str>,
-    /// How long a run of its study may take that gives verdicts; `None` where nobody knows.
+    /// How long the run may take that measures [`longer`] and gives verdicts; `None` where nobody
+    /// knows.
     pub full_run: Option<Nanos>,
 }
 
