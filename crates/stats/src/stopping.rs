@@ -9,7 +9,7 @@ use crate::estimate::Interval;
 use crate::interval::median;
 use crate::remark::VerdictReason;
 use crate::roster;
-use crate::student::quantile;
+use crate::student::{Neighbours, StudentTable};
 use crate::wording::{cell_in, percent, percent_above, trials};
 
 /// Whether the run goes on after a pass.
@@ -216,6 +216,8 @@ pub struct Forecast {
     pub contrasts: usize,
     /// Median over them of the standard deviation over trials of the ln ratio.
     pub sd_ln: f64,
+    /// How much its trials resemble their neighbours, which makes intervals wider.
+    neighbours: Option<Neighbours>,
 }
 
 impl Forecast {
@@ -230,14 +232,17 @@ impl Forecast {
         let known = known.filter(|contrast| contrast.n >= Forecast::TRIALS_MIN);
         let mut spreads: Vec<f64> = known.filter_map(|contrast| contrast.sd_ln).collect();
         let contrasts = spreads.len();
-        Some(Forecast { contrasts, sd_ln: median(&mut spreads)? })
+        let (sd_ln, neighbours) = (median(&mut spreads)?, analysis.neighbours);
+        Some(Forecast { contrasts, sd_ln, neighbours })
     }
 
     /// Half-width of a ratio's pointwise 95 % interval after `n` trials, as a
-    /// fraction: exp(t(n−1, 97.5 %) · sd / √n) − 1. `None` under two.
+    /// fraction: exp(t(n−1, 97.5 %) · sd / √n) − 1, where trials resemble their neighbours that of
+    /// as many as they are worth. `None` under two.
     #[must_use]
     pub fn half_width(&self, n: u32) -> Option<f64> {
-        let t = quantile(n.checked_sub(1)?, 0.975)?;
+        let mut table = StudentTable::of_neighbours(1, self.neighbours.as_ref());
+        let t = table.multipliers(n)?.pointwise;
         Some((t * self.sd_ln / f64::from(n).sqrt()).exp() - 1.0)
     }
 }
@@ -371,11 +376,27 @@ mod tests {
         let contrast = fixture::contrast(&analysis, "arm");
         let half = contrast.half_width().expect("a half-width");
         let sd_ln = contrast.sd_ln.expect("a spread");
-        let forecast = Forecast { contrasts: 1, sd_ln };
+        let forecast = Forecast { contrasts: 1, sd_ln, neighbours: None };
         assert!((forecast.half_width(5).expect("a width") / half - 1.0).abs() < 1e-9);
         assert!(forecast.half_width(20) < forecast.half_width(5));
         assert_eq!(forecast.half_width(1), None);
         assert!(Forecast::of(&analysis).is_some());
+    }
+
+    #[test]
+    fn trials_that_resemble_their_neighbours_let_expect_wider_intervals() {
+        let found = |matters| {
+            Some(Neighbours { lag1: 0.5, inflation: 3.0, passes: 20, contrasts: 300, matters })
+        };
+        let half = |neighbours| Forecast { contrasts: 300, sd_ln: 0.1, neighbours }.half_width(12);
+        let check = |neighbours, expect: f64| {
+            let half = half(neighbours).expect("a width");
+            assert!((half - expect).abs() < 1e-4, "{half} is not {expect}");
+        };
+        // t(11) = 2.2010; t(12 / 3 − 1) · √(3 · 11 / 9) = 3.1824 · 1.9149.
+        check(None, 0.0656);
+        check(found(false), 0.0656);
+        check(found(true), 0.1923);
     }
 
     #[test]

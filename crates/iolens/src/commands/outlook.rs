@@ -7,6 +7,7 @@ use std::path::Path;
 
 use iolens_model::host::HostFacts;
 use iolens_model::plan::Plan;
+use iolens_model::run::RunHeader;
 use iolens_model::units::Bytes;
 use iolens_stats::Forecast;
 use iolens_store::Store;
@@ -17,7 +18,7 @@ use crate::runner::{FirstLook, Searches};
 use crate::stored::summed_in;
 use crate::values;
 
-/// The latest runs that are looked at for one to expect from.
+/// The latest runs like the one to come that are read for one to expect from.
 const RUNS_MAX: usize = 3;
 
 /// What an earlier run lets expect; nothing where there is none that is like
@@ -30,17 +31,19 @@ impl Expected {
     pub(crate) fn of(store: &Store, plan: &Plan, host: &HostFacts) -> Expected {
         let model = host.fact("cpu", "model");
         let ids = store.run_ids().unwrap_or_default();
-        let forecast = |id: String| {
-            // Of a run that is like no other, the trials need not be read.
-            let header = store.header(&id).ok()?;
-            let is_alike = header.host.fact("cpu", "model") == model
+        let is_alike = |header: RunHeader| {
+            header.host.fact("cpu", "model") == model
                 && header.plan.study() == plan.study()
                 && header.plan.schedule == plan.schedule
-                && header.plan.isolate == plan.isolate;
-            let (_, analysis) = is_alike.then(|| summed_in(store, &id))?.ok()?;
+                && header.plan.isolate == plan.isolate
+        };
+        let forecast = |id: String| {
+            let (_, analysis) = summed_in(store, &id).ok()?;
             Forecast::of(&analysis).map(|forecast| (id, forecast))
         };
-        Expected(ids.into_iter().rev().take(RUNS_MAX).find_map(forecast))
+        // Runs of another kind are told by their headers, whose trials need not be read.
+        let alike = ids.into_iter().rev().filter(|id| store.header(id).is_ok_and(is_alike));
+        Expected(alike.take(RUNS_MAX).find_map(forecast))
     }
 
     /// The same from a database that is not to be made.
@@ -67,8 +70,8 @@ impl Expected {
                 forecast.contrasts,
                 100.0 * forecast.sd_ln,
             ),
-            _ => "expected precision: unknown until pass 3 (first run of this kind on this CPU \
-                  model)"
+            _ => "expected precision: unknown until pass 3 (no earlier run of this kind on this \
+                  CPU model tells it)"
                 .to_owned(),
         }
     }

@@ -1,6 +1,7 @@
 //! Plan files and what is said before a run: read, printed, answered.
 
 use crate::harness::{Place, list};
+use crate::sample;
 
 /// A plan that any build can measure, in an instant.
 const SMALL: &str = "methods = [\"send\", \"sendmsg_iov\"]\nsizes = \"1KiB\"\nthreads = 1\n\
@@ -71,6 +72,8 @@ fn a_dry_run_says_what_searches_take_and_have() {
 fn the_width_is_expected_from_an_earlier_run_on_this_machine() {
     let (place, file) = with_plan(SMALL);
     place.run(&format!("run {file} --passes 5 --progress none")).ended(0);
+    // Others that came after it are no reason not to find it.
+    place.with_runs(&["aa000001", "bb000002", "cc000003"].map(sample::header));
     let json = place.json(&format!("run {file} --passes 20 --dry-run --json"));
     let wide = json["expected_half_width"].as_f64().unwrap();
     let json = place.json(&format!("run {file} --passes 5 --dry-run --json"));
