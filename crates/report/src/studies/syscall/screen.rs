@@ -157,8 +157,8 @@ fn crossing(run: &Run, cell: &CellAnalysis) -> Option<Answer> {
     Some(Answer::one(Label::Crossing, said))
 }
 
-/// What a call costs that stands alone, and from how many in a row on it no longer matters; `None`
-/// where others are made at the same time.
+/// What a call costs that stands alone, with the reading of the clock behind it, and from how many
+/// in a row on it no longer matters; `None` where others are made at the same time.
 fn alone(run: &Run, analysis: &Analysis) -> Option<Answer> {
     let call = &run.header.plan.baseline;
     let steady = calls::steady(analysis).filter(|cell| cell.cell.threads == 1)?;
@@ -170,8 +170,10 @@ fn alone(run: &Run, analysis: &Analysis) -> Option<Answer> {
     };
     let one = times(1)?;
     let ten = times(10).or_empty(|ns| format!("; ten in a row take {} each", nanoseconds(ns)));
+    let clock = run.header.calibration.as_ref().map(|found| found.clock_read_ns);
+    let clock = clock.or_empty(|ns| format!(" ({})", nanoseconds(ns)));
     let said = format!(
-        "a lone {call} takes {}, {}× one in a tight loop{ten}",
+        "a lone {call} takes {} with one clock reading{clock}, {}× one in a tight loop{ten}",
         nanoseconds(one),
         three_digits(one / steady.value)
     );
