@@ -27,6 +27,9 @@ pub struct Transfer {
     pub message_bytes: Option<Bytes>,
     /// Payload bytes the kernel accepted, or delivered.
     pub bytes: u64,
+    /// Of these, what moved within `time`: at the receiving end without the first receive of each
+    /// connection, since the time begins when that has returned.
+    pub timed_bytes: u64,
     /// Messages sent, or received in whole; `None` where their size is not known.
     pub messages: Option<u64>,
     /// System calls that moved, or tried to move, payload.
@@ -57,20 +60,22 @@ pub struct OfConnection {
     pub peer: String,
     /// Payload bytes.
     pub bytes: u64,
+    /// Of these, what moved within `time`.
+    pub timed_bytes: u64,
     /// From its own first call, or bytes, to what ended its time.
     pub time: Nanos,
 }
 
 impl OfConnection {
-    /// Payload bits per second; `None` where no time passed.
+    /// Payload bits per second; `None` where nothing moved within the time.
     #[must_use]
     pub fn goodput_bits_per_s(&self) -> Option<f64> {
-        bits_per_s(self.bytes, self.time)
+        bits_per_s(self.timed_bytes, self.time)
     }
 }
 
 fn bits_per_s(bytes: u64, time: Nanos) -> Option<f64> {
-    (time.0 > 0).then(|| bytes as f64 * 8e9 / time.0 as f64)
+    (time.0 > 0 && bytes > 0).then(|| bytes as f64 * 8e9 / time.0 as f64)
 }
 
 /// What ended the time of a transfer.
@@ -89,25 +94,25 @@ pub enum Until {
 }
 
 impl Transfer {
-    /// Whether the time says nothing: that of a receiving end begins with the first bytes, and each
-    /// stream came whole in one call, but for the call that saw its end.
+    /// Whether the time says nothing: each stream came whole in its first receive.
     #[must_use]
     pub fn came_at_once(&self) -> bool {
-        self.end == End::Receiver && self.calls <= 2 * u64::from(self.connections)
+        self.bytes > 0 && self.timed_bytes == 0
     }
 
-    /// Payload bits per second; `None` where no time passed, or it says nothing.
+    /// Payload bits per second; `None` where nothing moved within the time.
     #[must_use]
     pub fn goodput_bits_per_s(&self) -> Option<f64> {
-        bits_per_s(self.bytes, self.time).filter(|_| !self.came_at_once())
+        bits_per_s(self.timed_bytes, self.time)
     }
 
-    /// Time over the messages of all connections; `None` where there are none, they are not known,
-    /// or the time says nothing.
+    /// Time over the messages of all connections that moved within it, and parts of messages;
+    /// `None` where there are none, or they are not known.
     #[must_use]
     pub fn ns_per_message(&self) -> Option<f64> {
-        let messages = self.messages.filter(|&messages| messages > 0 && !self.came_at_once())?;
-        Some(self.time.0 as f64 / messages as f64)
+        let messages = self.messages.filter(|&messages| messages > 0 && self.timed_bytes > 0)?;
+        let timed_share = self.timed_bytes as f64 / self.bytes as f64;
+        Some(self.time.0 as f64 / (messages as f64 * timed_share))
     }
 
     /// Messages over calls; `None` where messages are not known or nothing was
@@ -157,6 +162,7 @@ mod tests {
             reason: None,
             message_bytes: None,
             bytes: 1000,
+            timed_bytes: 1000,
             messages: None,
             calls: 4,
             time: Nanos(2_000),
@@ -172,14 +178,32 @@ mod tests {
         let known = Transfer { messages: Some(8), mapped_bytes: None, ..transfer.clone() };
         assert_eq!((known.messages_per_call(), known.mapped_share()), (Some(2.0), None));
         assert_eq!((transfer.ns_per_message(), known.ns_per_message()), (None, Some(250.0)));
-        // One call for the bytes and one for the end of the stream.
-        let at_once = Transfer { calls: 2, ..known.clone() };
-        assert_eq!((at_once.goodput_bits_per_s(), at_once.ns_per_message()), (None, None));
-        let sent = Transfer { end: End::Sender, ..at_once };
-        assert_eq!(sent.goodput_bits_per_s(), Some(4e9));
-        let nothing =
-            Transfer { bytes: 0, messages: Some(0), calls: 0, time: Nanos(0), ..transfer };
+        let nothing = Transfer {
+            bytes: 0,
+            timed_bytes: 0,
+            messages: Some(0),
+            calls: 0,
+            time: Nanos(0),
+            ..transfer.clone()
+        };
         assert_eq!((nothing.goodput_bits_per_s(), nothing.messages_per_call()), (None, None));
         assert_eq!(nothing.mapped_share(), None);
+        of_a_short_stream(transfer);
+    }
+
+    /// 384 KiB in three receives, the last two of which took 262 144 ns: 8 Gbit/s, not 12.
+    fn of_a_short_stream(like: Transfer) {
+        let peer = String::new();
+        let (bytes, timed_bytes, time) = (384 << 10, 256 << 10, Nanos(262_144));
+        let short = Transfer { bytes, timed_bytes, messages: Some(6), time, ..like };
+        assert_eq!((short.goodput_bits_per_s(), short.came_at_once()), (Some(8e9), false));
+        assert_eq!(short.ns_per_message(), Some(65_536.0));
+        let one = OfConnection { peer, bytes, timed_bytes, time };
+        assert_eq!(one.goodput_bits_per_s(), Some(8e9));
+        let at_once = OfConnection { timed_bytes: 0, ..one };
+        assert_eq!(at_once.goodput_bits_per_s(), None);
+        let at_once = Transfer { timed_bytes: 0, ..short };
+        assert_eq!((at_once.goodput_bits_per_s(), at_once.ns_per_message()), (None, None));
+        assert!(at_once.came_at_once());
     }
 }

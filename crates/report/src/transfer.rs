@@ -56,8 +56,8 @@ pub fn json(transfer: &Transfer) -> String {
     let facts =
         transfer.facts.iter().map(|(name, value)| (name.clone().into(), value.clone().into()));
     let own = fields!(Some(transfer);
-        end primitive address connections status reason message_bytes bytes messages calls
-        mapped_bytes
+        end primitive address connections status reason message_bytes bytes timed_bytes
+        messages calls mapped_bytes
     );
     let more = named! {
         schema: json::SCHEMA,
@@ -68,7 +68,7 @@ pub fn json(transfer: &Transfer) -> String {
         goodput_bits_per_s: transfer.goodput_bits_per_s(),
         zerocopy_copied_share: zerocopy.and_then(|z| z.copied_share()),
         mapped_share: transfer.mapped_share(),
-        each: transfer.each.iter().map(|own| one(transfer, own)).collect::<Vec<_>>(),
+        each: transfer.each.iter().map(one).collect::<Vec<_>>(),
         facts: object(facts),
     };
     let sends = prefixed("zerocopy_", fields!(zerocopy; sends completions enobufs));
@@ -85,12 +85,13 @@ pub(crate) fn cpu_ns(cpu: Option<Cpu>) -> Named {
     }
 }
 
-fn one(transfer: &Transfer, one: &OfConnection) -> Value {
+fn one(one: &OfConnection) -> Value {
     object(named! {
         peer: one.peer,
         bytes: one.bytes,
+        timed_bytes: one.timed_bytes,
         time_ns: one.time,
-        goodput_bits_per_s: one.goodput_bits_per_s().filter(|_| !transfer.came_at_once()),
+        goodput_bits_per_s: one.goodput_bits_per_s(),
     })
 }
 
@@ -130,10 +131,7 @@ fn rows(transfer: &Transfer) -> Vec<(&'static str, String)> {
         ("seconds", format!("{:.6}, {}", transfer.time.as_seconds(), clock(transfer))),
     ];
     rows.extend(transfer.ns_per_message().map(|ns| ("per message", nanoseconds(ns))));
-    rows.push(match transfer.came_at_once() && transfer.bytes > 0 {
-        true => ("goodput", "unknown: all of it came in one call".to_owned()),
-        false => ("goodput", goodput(transfer.goodput_bits_per_s())),
-    });
+    rows.push(("goodput", rate(transfer)));
     rows.extend(each(transfer));
     rows.push(("calls", calls(transfer)));
     if let Some(counts) = &transfer.zerocopy {
@@ -201,9 +199,21 @@ fn each(transfer: &Transfer) -> impl Iterator<Item = (&'static str, String)> {
             End::Receiver => String::new(),
         };
         let (bytes, seconds) = (Bytes(one.bytes), one.time.as_seconds());
-        let rate = goodput(one.goodput_bits_per_s().filter(|_| !transfer.came_at_once()));
+        let rate = goodput(one.goodput_bits_per_s());
         (name, format!("{number}{peer}: {bytes} in {seconds:.6} s, {rate}"))
     })
+}
+
+/// The rate of all connections, and what it leaves out.
+fn rate(transfer: &Transfer) -> String {
+    if transfer.came_at_once() {
+        return "unknown: nothing came after the first receive".to_owned();
+    }
+    let rate = goodput(transfer.goodput_bits_per_s());
+    match transfer.timed_bytes < transfer.bytes {
+        true => format!("{rate}, without the first receive of each connection"),
+        false => rate,
+    }
 }
 
 fn goodput(rate: Option<f64>) -> String {
@@ -263,6 +273,7 @@ mod tests {
             reason: None,
             message_bytes: Some(Bytes(65_536)),
             bytes: 1000 << 20,
+            timed_bytes: 1000 << 20,
             messages: Some(16_000),
             calls: 16_004,
             time: Nanos(312_345_678),
@@ -282,13 +293,16 @@ mod tests {
     }
 
     fn client((port, ns): (u16, u64)) -> OfConnection {
-        OfConnection { peer: format!("127.0.0.1:{port}"), bytes: 500 << 20, time: Nanos(ns) }
+        let (peer, bytes) = (format!("127.0.0.1:{port}"), 500 << 20);
+        OfConnection { peer, bytes, timed_bytes: bytes, time: Nanos(ns) }
     }
 
     fn received() -> Transfer {
         Transfer {
             end: End::Receiver,
             primitive: "tcp_zerocopy_receive".to_owned(),
+            // Without 128 KiB.
+            timed_bytes: (1000 << 20) - (128 << 10),
             message_bytes: None,
             messages: None,
             until: Until::EndOfStream,
@@ -327,13 +341,20 @@ mod tests {
           bytes       1048576000 (1000 MiB)
           messages    –, a stream has none in it: their size is told with --size
           seconds     0.312346, from the first bytes to the end of the last stream
-          goodput     26.9 Gbit/s
+          goodput     26.9 Gbit/s, without the first receive of each connection
           calls       16004, 64.0 KiB per call
           mapped      50% of the bytes, 524288000 (500 MiB)
           CPU time    312 ms (0.298 ns/B), 12.1 ms of it user and 300 ms system
         "#);
         let two = Transfer { each: sent().each, ..received() };
         assert!(text(&two, &PLAIN).contains("connections 1: 500 MiB in 0.312346 s, 13.4 Gbit/s\n"));
+        // One whose bytes were all there in one receive has no rate, whatever the others have.
+        let mut mixed = two;
+        mixed.each[1].timed_bytes = 0;
+        assert!(text(&mixed, &PLAIN).contains(" 2: 500 MiB in 0.250000 s, –\n"));
+        let at_once = Transfer { timed_bytes: 0, ..received() };
+        let said = text(&at_once, &PLAIN);
+        assert!(said.contains("goodput     unknown: nothing came after the first"), "{said}");
         let told = Transfer { message_bytes: Some(Bytes(100)), messages: Some(7), ..received() };
         let said = text(&told, &PLAIN);
         assert!(
@@ -347,6 +368,7 @@ mod tests {
         let nothing = Transfer {
             status: Status::Interrupted,
             bytes: 0,
+            timed_bytes: 0,
             messages: Some(0),
             calls: 0,
             time: Nanos(0),
@@ -391,13 +413,15 @@ mod tests {
               "bytes": 524288000,
               "goodput_bits_per_s": 13428404154.194828,
               "peer": "127.0.0.1:4002",
-              "time_ns": 312345678
+              "time_ns": 312345678,
+              "timed_bytes": 524288000
             },
             {
               "bytes": 524288000,
               "goodput_bits_per_s": 16777216000.0,
               "peer": "127.0.0.1:4004",
-              "time_ns": 250000000
+              "time_ns": 250000000,
+              "timed_bytes": 524288000
             }
           ],
           "end": "sender",
@@ -417,6 +441,7 @@ mod tests {
           "status": "ok",
           "time_ns": 312345678,
           "time_until": "receipt",
+          "timed_bytes": 1048576000,
           "zerocopy_completions": 16002,
           "zerocopy_copied_share": 1.0,
           "zerocopy_enobufs": 2,

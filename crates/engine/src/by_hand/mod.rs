@@ -101,6 +101,8 @@ impl AsFd for Connection {
 struct Served {
     tally: Tally,
     mapped_bytes: Option<u64>,
+    /// Bytes that came before its time began: those of its first receive.
+    untimed_bytes: u64,
     /// From its first call, or its first bytes, to what ended its time; a point
     /// where nothing was called.
     span: Span,
@@ -111,11 +113,17 @@ struct Served {
 }
 
 impl Served {
+    /// Bytes that moved within its time.
+    fn timed_bytes(&self) -> u64 {
+        self.tally.bytes.saturating_sub(self.untimed_bytes)
+    }
+
     /// Nothing, for a reason.
     fn nothing(failure: String) -> Served {
         Served {
             tally: Tally::default(),
             mapped_bytes: None,
+            untimed_bytes: 0,
             span: Span::none(),
             until: Until::LastCall,
             failure: Some(failure),
@@ -218,6 +226,7 @@ impl Done {
         let each = served.iter().zip(connections).map(|(served, connection)| OfConnection {
             peer: connection.peer.to_string(),
             bytes: served.tally.bytes,
+            timed_bytes: served.timed_bytes(),
             time: Nanos(served.span.last_call_ns.saturating_sub(served.span.first_call_ns)),
         });
         let failures = failures(served, connections, name.end);
@@ -241,6 +250,7 @@ impl Done {
             reason,
             message_bytes: name.message_bytes,
             bytes: sum(|s| s.tally.bytes),
+            timed_bytes: sum(Served::timed_bytes),
             messages,
             calls: sum(|s| s.tally.calls),
             time: Nanos(last - first),

@@ -1,8 +1,10 @@
 //! The receiving end: it connects to a sending one, receives until every stream
 //! has ended, and then closes, which is the receipt.
 //!
-//! The clock runs from the first bytes to the end of the last stream. A stream
-//! has no messages in it: who wants them counted says how large they are.
+//! The clock runs from the first bytes to the end of the last stream. It starts
+//! when they are here, so rates leave out what the first receive of each
+//! connection brought. A stream has no messages in it: who wants them counted
+//! says how large they are.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -155,6 +157,7 @@ impl Task<'_> {
         Served {
             tally: received.tally,
             mapped_bytes: received.mapped_bytes,
+            untimed_bytes: received.first_bytes,
             span,
             until: if failure.is_none() { Until::EndOfStream } else { Until::LastCall },
             failure,

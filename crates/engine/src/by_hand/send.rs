@@ -280,6 +280,7 @@ impl Task<'_> {
         let served = |span, until, failure| Served {
             tally,
             mapped_bytes: None,
+            untimed_bytes: 0,
             span,
             until,
             failure,

@@ -89,6 +89,7 @@ fn served(messages: u64, [first, last]: [u64; 2]) -> Served {
     Served {
         tally: Tally { messages, bytes: 10 * messages, calls: messages, ..Tally::default() },
         mapped_bytes: None,
+        untimed_bytes: 0,
         span: Span { first_call_ns: first, last_call_ns: last },
         until: Until::Receipt,
         failure: None,
@@ -121,6 +122,16 @@ fn connections_add_up_from_the_first_call_to_the_last_receipt() {
     assert_eq!(each, [("127.0.0.1:1", 30, Nanos(500)), ("127.0.0.1:2", 40, Nanos(500))]);
     let unsure = Served { until: Until::Acknowledgement, ..served(4, [100, 600]) };
     assert_eq!(transfer(vec![served(3, [1, 2]), unsure], false).until, Until::Acknowledgement);
+}
+
+/// The time of a receiving end begins when its first receive has returned.
+#[test]
+fn what_the_first_receives_brought_is_not_within_the_time() {
+    let of = |messages| Served { untimed_bytes: 10, ..served(messages, [100, 600]) };
+    let sum = transfer(vec![of(3), of(1)], false);
+    assert_eq!((sum.bytes, sum.timed_bytes), (40, 20));
+    let each: Vec<_> = sum.each.iter().map(|one| (one.bytes, one.timed_bytes)).collect();
+    assert_eq!(each, [(30, 20), (10, 0)]);
 }
 
 #[test]

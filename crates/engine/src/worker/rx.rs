@@ -317,6 +317,7 @@ impl Task<'_> {
             mapped_bytes: done.mapped_bytes,
             first_ns: done.span.first_call_ns,
             end_ns: done.span.last_call_ns,
+            ..Received::default()
         })
     }
 

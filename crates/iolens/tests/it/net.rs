@@ -390,7 +390,7 @@ fn both_ends_print_the_same_things() {
       bytes       # (# MiB)
       messages    –, a stream has none in it: their size is told with --size
       seconds     #, from the first bytes to the end of the last stream
-      goodput     # Gbit/s
+      goodput     # Gbit/s, without the first receive of each connection
       calls       #, # KiB per call
       CPU time    # T (# ns/B)
       socket      congestion control reno, send buffer # MiB, receive buffer # MiB, TCP_NODELAY on

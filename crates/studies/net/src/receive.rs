@@ -24,6 +24,8 @@ pub struct Received {
     pub mapped_bytes: Option<u64>,
     /// When the first bytes were here; 0 for none.
     pub first_ns: u64,
+    /// How many those were, which came before that moment.
+    pub first_bytes: u64,
     /// When the slice was over for this thread.
     pub end_ns: u64,
 }
@@ -37,6 +39,7 @@ impl Received {
     fn note(&mut self, taken: Taken) {
         if self.tally.calls == 0 {
             self.first_ns = clock::monotonic_ns();
+            self.first_bytes = taken.bytes as u64;
         }
         self.tally.calls += u64::from(taken.calls);
         self.tally.bytes += taken.bytes as u64;

@@ -201,6 +201,8 @@ fn a_stream_is_received_to_its_end_and_more_than_the_quota_is_refused() {
         assert_eq!(allocated.count_total, 0, "{} allocates while a window is open", entry.id);
         let received = received.unwrap().unwrap();
         assert_eq!(received.tally.bytes, 4095 * MESSAGES as u64, "{}", entry.id);
+        let of_first = 1..=received.tally.bytes;
+        assert!(of_first.contains(&received.first_bytes), "{}: {received:?}", entry.id);
         let (tx, rx) = connection(LONG);
         send(&tx, 4095);
         let quota = Quota { total: &AtomicU64::new(0), target: 1, complete: &|| Ok(()) };
