@@ -57,6 +57,19 @@ fn what_was_written_is_what_is_read() {
     assert_eq!(names(&folder(&place)), ["new", "other"]);
 }
 
+/// What one thread spends in a time is no more than that time: not the making of the content, which
+/// takes about as long.
+#[test]
+fn the_cpu_time_of_a_writing_is_of_its_seconds() {
+    let place = Place::new();
+    let line = "file write new --block-size 64KiB --count 512 --json";
+    let written: serde_json::Value = run(&place, line).ended(0).json();
+    let ns = |key: &str| written[key].as_f64().unwrap();
+    assert!(ns("cpu_ns") > 0.0 && ns("cpu_ns") < 1.1 * ns("time_ns"), "{written}");
+    let text = run(&place, "file write other --block-size 4096 --count 1 --fsync").stdout;
+    assert!(text.contains(", without making the content, with the fsync\n"), "{text}");
+}
+
 #[test]
 fn a_copy_is_the_source_at_every_block_size() {
     let place = Place::new();

@@ -240,7 +240,7 @@ impl Copy<'_> {
     fn conclude(&self, wish: &Wish, target: &Target, done: &mut Done) -> Result<(), String> {
         let bytes = wish.bytes_of(self.source);
         done.notes.extend(self.grown()?);
-        done.sync_time = bring_home(target, syncing(wish), bytes)?;
+        done.sync_time = bring_home(target, syncing(wish), bytes)?.map(|synced| synced.time);
         self.look(done);
         if wish.verify {
             done.checksum = Some(self.compare(wish.bytes_max)?);

@@ -7,7 +7,7 @@ use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::create::{self, How};
 use iolens_sys::file::sync;
-use iolens_sys::usage::process_cpu;
+use iolens_sys::usage::cpu_ns_of_process;
 use serde::{Deserialize, Serialize};
 
 use super::engine::{Entry, Setup};
@@ -17,7 +17,6 @@ use crate::failure::Ends;
 use crate::file_path::FilePath;
 use crate::leftover::Leftovers;
 use crate::moved::{Broken, Moved};
-use crate::part::spent;
 use crate::part::timed;
 use crate::read::by_hand::fallen_back;
 use crate::residency::Residency;
@@ -98,9 +97,9 @@ pub struct Done {
     pub resident_before: Option<Residency>,
     /// What of the file is in the page cache afterwards.
     pub resident_after: Residency,
-    /// CPU time of the process, user and kernel, the making of the content and the
-    /// sync among it; `None` where it cannot be read.
-    pub cpu: Option<(Nanos, Nanos)>,
+    /// CPU time of the process in the time of the calls and of the sync; `None` where it cannot be
+    /// read. It has no parts: the kernel divides that of a whole process, with all else it did.
+    pub cpu: Option<Nanos>,
     /// What the engine says about itself: names and values.
     pub facts: Vec<(String, String)>,
     /// What a reader of these numbers should know, a sentence each.
@@ -134,7 +133,6 @@ pub fn write(wish: &Wish) -> Result<Done, String> {
     let target = destination.open(&Leftovers::here())?;
     let subject = subject_of(&target)?;
     let resident_before = existing_bytes.map(|bytes| Residency::of(&subject, 0, bytes));
-    let cpu = process_cpu().ok();
     let outcome = write_to(entry, &target, wish, bytes)?;
     let resident_after = Residency::of(&subject, 0, outcome.moved.bytes);
     let mut done = Done {
@@ -146,7 +144,7 @@ pub fn write(wish: &Wish) -> Result<Done, String> {
         checksum: None,
         resident_before,
         resident_after,
-        cpu: None,
+        cpu: outcome.cpu_ns.map(Nanos),
         facts: outcome.facts,
         notes: Vec::new(),
         failure: None,
@@ -166,10 +164,12 @@ pub fn write(wish: &Wish) -> Result<Done, String> {
         Some(broken) => Err((ends.explain(broken, done.moved.bytes), ends.advice(broken))),
         None => bring_home(&target, wish.syncing, bytes).map_err(|why| (why, String::new())),
     };
-    done.cpu = cpu.zip(process_cpu().ok()).map(|(before, after)| spent(before, after));
     match ended {
-        Ok(sync_time) => {
-            done.sync_time = sync_time;
+        Ok(synced) => {
+            if let Some(synced) = synced {
+                done.sync_time = Some(synced.time);
+                done.cpu = plus(outcome.cpu_ns, synced.cpu_ns).map(Nanos);
+            }
             done.checksum = Some(outcome.checksum.value(bytes));
             done.failure = complete(target, &path, wish.syncing).err();
         }
@@ -207,9 +207,25 @@ pub(crate) fn subject_of(target: &Target) -> Result<Subject, String> {
 struct Outcome {
     moved: Moved,
     time_ns: u64,
+    /// CPU time of the process meanwhile.
+    cpu_ns: Option<u64>,
     checksum: Checksum,
     facts: Vec<(String, String)>,
     broken: Option<Broken>,
+}
+
+/// What came of work, and the CPU time of the process meanwhile, with threads that the kernel makes
+/// for rings; `None` where it cannot be read.
+fn with_cpu<T>(work: impl FnOnce() -> T) -> (T, Option<u64>) {
+    let before_ns = cpu_ns_of_process();
+    let done = work();
+    let after_ns = cpu_ns_of_process();
+    (done, before_ns.zip(after_ns).map(|(before, after)| after.saturating_sub(before)))
+}
+
+/// Both together, where both are known.
+fn plus(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    Some(one? + other?)
 }
 
 /// Makes the content and has it written, in turn.
@@ -231,29 +247,38 @@ fn write_to(entry: &Entry, target: &Target, wish: &Wish, bytes: u64) -> Result<O
         slice_blocks: usize::try_from(slice_blocks).map_err(|_| too_large())?,
     };
     let mut writer = entry.start(setup)?;
-    let (mut checksum, mut time_ns, mut at, mut broken) = (Checksum::new(), 0, 0, None);
+    let (mut checksum, mut time_ns, mut cpu_ns) = (Checksum::new(), 0, Some(0));
+    let (mut at, mut broken) = (0, None);
     while at < bytes && broken.is_none() {
         let slice = setup.slice_bytes() as u64;
         let slice = usize::try_from(slice.min(bytes - at)).unwrap_or(usize::MAX);
         let content = &mut writer.buffer()[..slice];
         fill(wish.seed, at, content);
         checksum.take(at, &*content);
-        let (span, why) = timed(|| writer.run(slice));
+        let ((span, why), spent_ns) = with_cpu(|| timed(|| writer.run(slice)));
+        cpu_ns = plus(cpu_ns, spent_ns);
         time_ns += span.last_call_ns - span.first_call_ns;
         broken = why;
         at += slice as u64;
     }
     let facts = writer.facts().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    Ok(Outcome { moved: writer.moved(), time_ns, checksum, facts, broken })
+    Ok(Outcome { moved: writer.moved(), time_ns, cpu_ns, checksum, facts, broken })
+}
+
+/// A sync at the end.
+pub(crate) struct Synced {
+    pub(crate) time: Nanos,
+    /// CPU time of the process meanwhile.
+    cpu_ns: Option<u64>,
 }
 
 /// Cuts the file to its size, looks whether it has it, and syncs it as it is to be;
-/// how long the sync took.
+/// what the sync took.
 pub(crate) fn bring_home(
     target: &Target,
     syncing: Syncing,
     bytes: u64,
-) -> Result<Option<Nanos>, String> {
+) -> Result<Option<Synced>, String> {
     let path = target.path().display();
     let was_cut = target.cut(bytes)?;
     let size = target
@@ -267,11 +292,14 @@ pub(crate) fn bring_home(
         ));
     }
     let Some((call, name)) = last_sync(syncing, was_cut) else { return Ok(None) };
-    let before_ns = clock::monotonic_ns();
-    call(target.file().as_fd()).map_err(|errno| {
+    let (time, cpu_ns) = with_cpu(|| {
+        let before_ns = clock::monotonic_ns();
+        call(target.file().as_fd()).map(|()| Nanos(clock::monotonic_ns() - before_ns))
+    });
+    let time = time.map_err(|errno| {
         format!("{name} failed on {path}: {errno}: not all of it is on the device")
     })?;
-    Ok(Some(Nanos(clock::monotonic_ns() - before_ns)))
+    Ok(Some(Synced { time, cpu_ns }))
 }
 
 type Sync = fn(BorrowedFd<'_>) -> Result<(), Errno>;
