@@ -18,9 +18,10 @@ use crate::reclaim::{KDAMONDS, Reclaim};
 use crate::{cgroup, surroundings};
 
 /// Reads the machine below `root`; processors and limits are this process's.
-#[must_use]
-pub fn read(root: &Root) -> HostFacts {
-    let host = limits(root);
+///
+/// Errors: as [`limits`].
+pub fn read(root: &Root) -> Result<HostFacts, String> {
+    let host = limits(root)?;
     let caches =
         [("L1d cache", &host.l1d), ("L2 cache", &host.l2), ("last-level cache", &host.llc)];
     let mut facts = Facts::default();
@@ -33,17 +34,19 @@ pub fn read(root: &Root) -> HostFacts {
     kernel_facts(&mut facts, root);
     network_facts(&mut facts, root);
     limit_facts(&mut facts, root, process::descriptor_limits().0);
-    HostFacts { facts: facts.0, ..host }
+    Ok(HostFacts { facts: facts.0, ..host })
 }
 
 /// What decides alone, without the facts for readers: nothing is tried.
-#[must_use]
-pub fn limits(root: &Root) -> HostFacts {
+///
+/// Errors: what the system said where it does not say on which CPUs this thread may run: nothing
+/// can be placed.
+pub fn limits(root: &Root) -> Result<HostFacts, String> {
     let (descriptors_max, _) = process::descriptor_limits();
-    let cpus = affinity::thread_cpus().unwrap_or_else(|_| vec![0]);
+    let cpus = usable(affinity::thread_cpus())?;
     let [l1d, l2, llc] = caches(root, cpus[0]);
     let (memory, descriptors_max) = (memory(root), Reading::Exact(descriptors_max));
-    HostFacts {
+    Ok(HostFacts {
         cores: cores(root, &cpus),
         cpus,
         l1d,
@@ -53,7 +56,18 @@ pub fn limits(root: &Root) -> HostFacts {
         descriptors_max,
         changed: Vec::new(),
         facts: Vec::new(),
-    }
+    })
+}
+
+/// The CPUs that this thread may run on, one at least.
+fn usable(asked: Result<Vec<u32>, Errno>) -> Result<Vec<u32>, String> {
+    asked.map_err(|errno| {
+        let why = match errno {
+            Errno::EINVAL => "; iolens can ask about 1024 CPUs, and this kernel may have more",
+            _ => "",
+        };
+        format!("cannot ask on which CPUs iolens may run (sched_getaffinity): {errno}{why}")
+    })
 }
 
 /// These CPUs by the cores that they are threads of.
@@ -155,7 +169,8 @@ pub fn memory_room(root: &Root) -> Vec<(Bytes, String)> {
     available.into_iter().chain(cgroup).collect()
 }
 
-fn memory(root: &Root) -> Reading<Bytes> {
+/// Physical memory.
+pub fn memory(root: &Root) -> Reading<Bytes> {
     meminfo(root, "MemTotal")
 }
 
@@ -426,11 +441,19 @@ mod tests {
     #[test]
     fn a_machine_that_tells_nothing_is_still_described() {
         let dir = tempfile::tempdir().unwrap();
-        let host = read(&Root::at(dir.path()));
+        let host = read(&Root::at(dir.path())).unwrap();
         assert!(!host.cpus.is_empty());
         assert!(host.l2.why().is_some());
         assert!(host.memory.why().is_some());
         assert!(host.facts.iter().any(|f| f.name == "PMU" && f.value.why().is_some()));
+    }
+
+    /// As on a kernel for more CPUs than the call has room for.
+    #[test]
+    fn cpus_that_the_kernel_does_not_name_are_not_made_up() {
+        let why = usable(Err(Errno::EINVAL)).unwrap_err();
+        assert!(why.contains("on which CPUs iolens may run") && why.contains("EINVAL"), "{why}");
+        assert_eq!(usable(Ok(vec![2, 5])), Ok(vec![2, 5]));
     }
 
     #[test]
@@ -480,7 +503,7 @@ mod tests {
             std::fs::write(folder.join("cpus"), format!("{cpus}\n")).unwrap();
             std::fs::write(folder.join("type"), "4000\n").unwrap();
         }
-        let host = read(&Root::at(dir.path()));
+        let host = read(&Root::at(dir.path())).unwrap();
         let of = |name: &str| {
             let fact = host.facts.iter().find(|f| f.group == COUNTERS && f.name == name);
             fact.unwrap_or_else(|| panic!("no fact `{name}`")).value.clone()

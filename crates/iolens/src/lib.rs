@@ -146,8 +146,9 @@ pub fn understands<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<(), S
 /// What is no plan, or why it cannot be measured here.
 pub fn stored_plan(text: &str) -> Result<Plan, String> {
     let plan: Plan = serde_json::from_str(text).map_err(|e| e.to_string())?;
+    let here = host::limits(&host::Root::real())?;
     request::check_stored(&plan)
-        .and_then(|()| runner::check(&plan, &host::limits(&host::Root::real())))
+        .and_then(|()| runner::check(&plan, &here))
         .map_err(|failure| failure.message)?;
     Ok(plan)
 }
@@ -174,7 +175,8 @@ pub fn plan_of(name: &str, text: &str) -> Result<Plan, String> {
     let of_file = || {
         let asked = request::asked_in(name, text)?;
         let plan = request::plan(asked, SEED, &|_| Ok(()))?.plan;
-        runner::check(&plan, &host::limits(&host::Root::real()))?;
+        let here = host::limits(&host::Root::real()).map_err(Failure::unusable)?;
+        runner::check(&plan, &here)?;
         Ok(plan)
     };
     of_file().map_err(|failure: Failure| failure.message)

@@ -176,7 +176,7 @@ mod tests {
 
     fn end(reached_at: Option<&str>, addresses: &[&str]) -> FarEnd {
         FarEnd {
-            host: host::limits(&host::Root::real()),
+            host: host::limits(&host::Root::real()).unwrap(),
             reached_at: reached_at.map(|ip| ip.parse().unwrap()),
             addresses: addresses.iter().map(|ip| ip.parse().unwrap()).collect(),
             findings: Vec::new(),

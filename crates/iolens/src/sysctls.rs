@@ -64,7 +64,7 @@ impl Sysctls {
             None => host,
             Some(changed) => HostFacts {
                 changed: changed.changes().to_vec(),
-                ..iolens_harness::host::read(&Root::real())
+                ..iolens_harness::host::read(&Root::real()).unwrap_or(host)
             },
         }
     }

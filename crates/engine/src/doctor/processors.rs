@@ -20,6 +20,12 @@ const CPUS: &str = "sys/devices/system/cpu";
 
 fn cpus(patient: &Patient<'_>) -> Finding {
     let usable = patient.tried.cpus.len();
+    if usable == 0 {
+        return ok("CPUs", "unknown: the call fails", "sched_getaffinity(2)").lacks(
+            "nothing is measured: iolens cannot tell where it may run",
+            "none: iolens can ask about 1024 CPUs, and this kernel may have more",
+        );
+    }
     let online = patient.root.read(&format!("{CPUS}/online")).unwrap_or_default();
     let count = parse::cpus(&online).map_or(usable, |list| list.len().max(usable));
     let found = ok("CPUs", format!("{usable} of {count} online"), "sched_getaffinity(2)");

@@ -35,7 +35,7 @@ pub struct Tried {
     pub(super) program_is_nosuid: bool,
     /// What the processor says of its hypervisor.
     pub(super) hypervisor: Option<String>,
-    /// Processors this process may run on.
+    /// Processors this process may run on; none where the kernel does not say.
     pub(super) cpus: Vec<u32>,
     pub(super) clock_read_ns: f64,
     /// An event of this thread in user mode, in any mode, and of a processor.
@@ -101,7 +101,7 @@ impl Tried {
     /// Tries everything, in well under a second.
     #[must_use]
     pub fn on(root: &Root, program: &Path, storage: Result<Storage, String>) -> Tried {
-        let cpus = affinity::thread_cpus().unwrap_or_else(|_| vec![0]);
+        let cpus = affinity::thread_cpus().unwrap_or_default();
         let [_, kernel, ..] = process::uname();
         let (path, seen) = lock::look(root);
         let journal = Journal::here();

@@ -151,9 +151,10 @@ impl Keeper {
         match word {
             ToKeeper::Hello { protocol: PROTOCOL_VERSION, boot } => {
                 // Before the lock is ours, which would be found too.
-                let end = Box::new(here());
-                let answer = match self.take_machine(boot.as_deref()) {
-                    Ok(()) => FromKeeper::Here { end },
+                let end = here();
+                let end = end.and_then(|end| self.take_machine(boot.as_deref()).map(|()| end));
+                let answer = match end {
+                    Ok(end) => FromKeeper::Here { end: Box::new(end) },
                     Err(what) => FromKeeper::Refused { what },
                 };
                 self.answers.say(&answer)
@@ -248,15 +249,15 @@ fn ended(worker: u32, mut kept: Kept) -> FromKeeper {
     FromKeeper::Ended { worker, how, environment }
 }
 
-/// What this machine is.
-fn here() -> FarEnd {
+/// What this machine is, or why it cannot be an end.
+fn here() -> Result<FarEnd, String> {
     let root = Root::real();
-    FarEnd {
-        host: host::read(&root),
+    Ok(FarEnd {
+        host: host::read(&root)?,
         findings: doctor::findings(&root),
         reached_at: std::env::var(SSH_CONNECTION).ok().and_then(|text| reached_at(&text)),
         addresses: addresses::of_this_machine().unwrap_or_default(),
-    }
+    })
 }
 
 /// The address of this machine in what `sshd` says.

@@ -41,7 +41,7 @@ pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
     output::notes(request::ab::unfilled(&plan));
     let mut session = Session::open(&database, args.wait)?;
     let begin_ns = clock::monotonic_ns();
-    let host = host::read(&host::Root::real());
+    let host = host::read(&host::Root::real()).map_err(Failure::unusable)?;
     runner::check_cpus(plan.cpus.as_deref().unwrap_or_default(), &host.cpus)?;
     let request = Request { plan, name: besides.name, notes: Vec::new() };
     let header = RunHeader { programs, ..header(request, typed, host) };

@@ -153,7 +153,7 @@ pub(crate) fn resume(args: &args::Resume) -> Result<ExitCode, Failure> {
              its numbers and the command that measures again"
         ));
     }
-    let host = host::read(&host::Root::real());
+    let host = host::read(&host::Root::real()).map_err(Failure::unusable)?;
     let plan = without_drops(Plan {
         budget: args.budget.unwrap_or(run.header.plan.budget),
         ..run.header.plan.clone()
@@ -237,7 +237,7 @@ fn refuse(header: &RunHeader, place: &str, changes: &[Change]) -> Result<(), Fai
 pub(crate) fn confirm(args: &Confirm, typed: &[String]) -> Result<ExitCode, Failure> {
     let db = args.result.db.as_deref();
     let (run, analysis, database) = summed(db, &args.run)?;
-    let host = host::read(&host::Root::real());
+    let host = host::read(&host::Root::real()).map_err(Failure::unusable)?;
     admit("confirm", &run.header, &run.header.plan, &host, &args.allow)?;
     let plans = request::confirm::plans(&run.header, &analysis, args.budget, || random() >> 16)?;
     for change in run.header.changes(BUILD, &host) {
@@ -323,7 +323,7 @@ pub(super) fn rerun(
     let database = places::existing_database(args.result.db.as_deref())?;
     let header = stored::header(args.result.db.as_deref(), &args.run_a)?;
     let plan = plan_of_both(args, &header)?;
-    let host = host::read(&host::Root::real());
+    let host = host::read(&host::Root::real()).map_err(Failure::unusable)?;
     admit("rerun", &header, &plan, &host, &args.rerun.allow)?;
     refuse_apart(&plan)?;
     let (program, build) = other_build(program)?;

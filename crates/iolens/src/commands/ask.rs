@@ -30,7 +30,7 @@ const RUNS_READ_MAX: usize = 4;
 
 /// Answers.
 pub(crate) fn ask(args: &Ask, typed: &[String]) -> Result<ExitCode, Failure> {
-    let host = host::read(&host::Root::real());
+    let host = host::read(&host::Root::real()).map_err(Failure::unusable)?;
     if let Some(wanted) = &args.run {
         return answer_from(args, wanted, &host);
     }

@@ -46,7 +46,7 @@ pub(crate) fn net(args: &args::Net) -> Result<ExitCode, Failure> {
 
 fn send(args: &args::NetSend) -> Result<ExitCode, Failure> {
     let offer = offer(args)?;
-    let host = host::limits(&host::Root::real());
+    let host = host::limits(&host::Root::real()).map_err(Failure::unusable)?;
     offer.check(&host).map_err(|why| cannot("send", &args.primitive, &why))?;
     let addresses = args.listen.resolve().map_err(Failure::usage)?;
     let mut interrupts = catch()?;
@@ -135,7 +135,8 @@ fn conditions(args: &BothEnds, receive_bytes: Bytes) -> Result<Conditions, Failu
 /// The processors that are asked for, each of which this process may use.
 fn usable_cpus(asked: Option<&Vec<u32>>) -> Result<Option<Vec<u32>>, Failure> {
     if let Some(cpus) = asked {
-        runner::check_cpus(cpus, &host::limits(&host::Root::real()).cpus)?;
+        let here = host::limits(&host::Root::real()).map_err(Failure::unusable)?;
+        runner::check_cpus(cpus, &here.cpus)?;
     }
     Ok(asked.cloned())
 }
@@ -195,7 +196,10 @@ pub(crate) fn serve(args: &args::Serve) -> Result<ExitCode, Failure> {
         ));
     }
     let cpus = usable_cpus(args.cpus.as_ref())?;
-    let all = cpus.as_ref().unwrap_or(&host::limits(&host::Root::real()).cpus).len();
+    let all = match &cpus {
+        Some(cpus) => cpus.len(),
+        None => host::limits(&host::Root::real()).map_err(Failure::unusable)?.cpus.len(),
+    };
     let workers = args.workers.unwrap_or_else(|| u32::try_from(all.max(1)).unwrap_or(u32::MAX));
     let addresses = args.listen.resolve().map_err(Failure::usage)?;
     // Before anybody can connect, so that the end is in order whenever it comes.

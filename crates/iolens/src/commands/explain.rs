@@ -135,7 +135,7 @@ fn sample(
     arms: &[String],
     database: &Path,
 ) -> Result<bool, Failure> {
-    let host = host::read(&host::Root::real());
+    let host = host::read(&host::Root::real()).map_err(Failure::unusable)?;
     let plan = sampled_plan(&run.header.plan, &args.allow);
     again::admit("sample for", &run.header, &plan, &host, &args.allow)?;
     refuse_change(&run.header, &host)?;

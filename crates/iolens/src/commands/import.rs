@@ -37,7 +37,7 @@ impl Done<'_> {
 pub(crate) fn import(args: &args::Import) -> Result<ExitCode, Failure> {
     let database = places::database(args.result.db.as_deref())?;
     refuse_itself(&args.files, &database)?;
-    let here = host::read(&host::Root::real());
+    let here = host::read(&host::Root::real()).map_err(Failure::unusable)?;
     let done = if args.dry_run {
         taken(args, &mut untouched(&database)?, &here)
     } else {

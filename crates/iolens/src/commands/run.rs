@@ -62,7 +62,7 @@ pub(crate) fn run(run: args::Run, typed: &[String]) -> Result<ExitCode, Failure>
     };
     let request = request::plan(asked, random() >> 16, &available)?;
     output::notes(&request.notes);
-    let host = host::read(&host::Root::real());
+    let host = host::read(&host::Root::real()).map_err(Failure::unusable)?;
     check_here(&request.plan, &host)?;
     let look = runner::first_look(&request.plan, &host);
     let database = places::database(flags.db.as_deref())?;

@@ -73,7 +73,7 @@ fn what_is_not_stored_is_refused_where_nothing_may_be_measured() {
 fn a_damaged_run_is_passed_over() {
     let place = Place::new();
     let known = sample::header("aa000001");
-    let mut header = RunHeader { host: read(&Root::real()), ..known };
+    let mut header = RunHeader { host: read(&Root::real()).unwrap(), ..known };
     header.plan.net_mut().unwrap().tuning = TuningAxes::default();
     drop(place.with_runs(&[header]));
     let question = format!("ask --size 64 --fields 8 --network loopback {ARMS} --stored");

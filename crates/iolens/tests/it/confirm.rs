@@ -18,7 +18,7 @@ use crate::sample;
 /// A run, and one that confirms it.
 fn two_runs() -> Place {
     let place = Place::new();
-    let own = |id| RunHeader { host: read(&Root::real()), ..sample::header(id) };
+    let own = |id| RunHeader { host: read(&Root::real()).unwrap(), ..sample::header(id) };
     let confirms = Some("aa000001".to_owned());
     place.with_runs(&[own("aa000001"), RunHeader { confirms, ..own("bb000002") }]);
     place
@@ -114,7 +114,7 @@ fn trial(cell: &Cell, message_ns: [f64; 3]) -> TrialOutcome {
 #[test]
 fn only_a_run_of_the_same_machine_adds_a_point() {
     let (ends, inside) = ([1024, 8192], [1024, 1500, 3000, 8192]);
-    let own = RunHeader { host: read(&Root::real()), ..sample::header("aa000001") };
+    let own = RunHeader { host: read(&Root::real()).unwrap(), ..sample::header("aa000001") };
     let confirms = |id: &str, host: HostFacts| RunHeader {
         confirms: Some("aa000001".to_owned()),
         host,

@@ -45,7 +45,7 @@ fn with_a_program(place: &Place, host: HostFacts) -> RunHeader {
 }
 
 fn here() -> HostFacts {
-    read(&Root::real())
+    read(&Root::real()).unwrap()
 }
 
 /// A database with this run.

@@ -310,6 +310,8 @@ fn servers_need_descriptors_and_processors() {
     for part in ["loopback", "stream", "rr", "server"] {
         one.check_possible(part, State::Limited, "CPU");
     }
+    let unknown = Case::healthy().tried(|tried| tried.cpus = Vec::new());
+    unknown.check("CPUs", State::Missing, "unknown", "none: iolens can ask about 1024 CPUs");
 }
 
 #[test]

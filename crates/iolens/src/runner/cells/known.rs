@@ -104,7 +104,7 @@ mod tests {
     }
 
     fn cells_of(plan: &Plan) -> Vec<CellState> {
-        let host = host::read(&host::Root::real());
+        let host = host::read(&host::Root::real()).unwrap();
         plan.cells().into_iter().map(|cell| CellState::new(plan, cell, &host)).collect()
     }
 
@@ -169,7 +169,7 @@ mod tests {
         let mut plan = planned_of(Study::Net, "--methods send --sizes 256KiB --threads 1");
         let Axes::Net(axes) = &mut plan.axes else { panic!("a plan of net") };
         axes.topologies = vec![Topology::Host];
-        let host = host::read(&host::Root::real());
+        let host = host::read(&host::Root::real()).unwrap();
         let far = FarFacts {
             launcher: "ssh far".to_owned(),
             build: String::new(),

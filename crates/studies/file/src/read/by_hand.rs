@@ -137,7 +137,7 @@ pub fn read(wish: &Wish) -> Result<Done, String> {
 fn check_memory(wish: &Wish, threads: usize) -> Result<(), String> {
     let needed =
         wish.block_bytes.saturating_mul(u64::from(wish.depth)).saturating_mul(threads as u64);
-    match host::limits(&Root::real()).memory.value() {
+    match host::memory(&Root::real()).value() {
         Some(memory) if needed > memory.0 / 2 => Err(format!(
             "buffers of {} for {} reads in each of {threads} threads need {} of memory, more than \
              half of {memory}: fewer threads, a smaller depth or smaller blocks are possible",

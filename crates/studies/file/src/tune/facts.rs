@@ -96,7 +96,7 @@ fn facts(
     folder: Option<(String, String)>,
 ) -> Result<Facts, String> {
     let root = Root::real();
-    let limits = host::limits(&root);
+    let limits = host::limits(&root)?;
     let guest = surroundings::guest(&root, cpuid::hypervisor().as_deref());
     let resident_share = Residency::of(subject, 0, subject.bytes()).share();
     let (major, minor) = subject.about().device;

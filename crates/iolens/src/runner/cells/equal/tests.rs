@@ -64,7 +64,7 @@ impl Machine {
 impl Simulated {
     fn new() -> Simulated {
         let plan = plan();
-        let host = host::read(&host::Root::real());
+        let host = host::read(&host::Root::real()).unwrap();
         let state = CellState::new(&plan, plan.cells().remove(0), &host);
         Simulated { plan, state, rng: Pcg64Mcg::seed_from_u64(1), pass: 0 }
     }
