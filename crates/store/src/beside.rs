@@ -27,12 +27,28 @@ static PROBE: [u8; 64 << 10] = [0; 64 << 10];
 /// beside it that is removed again.
 pub(crate) fn is_full(path: &Path) -> bool {
     let probe = &beside(path, &format!("-room-{}", std::process::id()));
+    // What is there already is somebody else's, and stays.
     let tried = File::create_new(probe).and_then(|mut file| {
-        file.write_all(&PROBE)?;
-        file.sync_all()
+        let written = file.write_all(&PROBE).and_then(|()| file.sync_all());
+        let _ = fs::remove_file(probe);
+        written
     });
-    // Who could not be made need not be removed.
-    let _ = fs::remove_file(probe);
     let is_room = |kind| matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
     tried.is_err_and(|why| is_room(why.kind()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_removes_what_it_made_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("results.db");
+        let probe = beside(&path, &format!("-room-{}", std::process::id()));
+        assert!(!is_full(&path) && !probe.exists());
+        fs::write(&probe, "somebody else's").unwrap();
+        assert!(!is_full(&path));
+        assert_eq!(fs::read_to_string(&probe).unwrap(), "somebody else's");
+    }
 }
