@@ -101,14 +101,17 @@ impl Prepared {
 
     /// The process that was begun.
     ///
-    /// Errors: of pidfd_open(2).
+    /// Errors: of pidfd_open(2) and dup(2); it has been killed then.
     fn process(&self, begun: Begun) -> Result<Process, Errno> {
-        let errors = self.errors.try_clone()?;
-        let watch = begun.watch().inspect_err(|_| {
-            begun.kill();
-            let _ = begun.wait();
-        })?;
-        Ok(Process { begun, watch, errors, is_copy: self.is_copy })
+        let errors = self.errors.try_clone().map_err(Errno::from);
+        match errors.and_then(|errors| Ok((errors, begun.watch()?))) {
+            Ok((errors, watch)) => Ok(Process { begun, watch, errors, is_copy: self.is_copy }),
+            Err(errno) => {
+                begun.kill();
+                let _ = begun.wait();
+                Err(errno)
+            }
+        }
     }
 }
 

@@ -31,8 +31,11 @@ use crate::clock::monotonic_ns;
 use crate::errno::Errno;
 use crate::poll::is_readable;
 
+mod guardian;
 mod held;
 
+use guardian::Place;
+pub use guardian::stand_by;
 pub use held::StackPlace;
 
 /// The place of what takes a program's errors, among its files.
@@ -172,7 +175,7 @@ impl Program {
     /// Errors: why it was not started: of clone(2), or of execve(2).
     pub fn run(&mut self) -> Result<Ended, Errno> {
         let start = Start { apart: 0, leads: false, holds: false };
-        wait(self.start(&Parent::by_id(), start)?.0)
+        wait(self.start(&Parent::by_id(), start)?.0.pid)
     }
 
     /// Starts it and waits for its end, at most so long: then it is killed, with what it has
@@ -191,10 +194,9 @@ impl Program {
     }
 
     /// Starts it and does not wait, in a process group of its own. It is killed if the
-    /// calling thread ends first. Where that is allowed it is the first process of a pid
-    /// namespace of its own (pid_namespaces(7)), so that all that it starts is killed with
-    /// it; elsewhere what leaves its group, and all that it has started if this process is
-    /// killed, may outlive it.
+    /// calling thread ends first, with what is in its group then. Where that is allowed it is the
+    /// first process of a pid namespace of its own (pid_namespaces(7)), so that all that it starts
+    /// is killed with it; elsewhere what leaves its group may outlive it.
     ///
     /// Errors: as [`Self::run`].
     pub fn begin(&mut self) -> Result<Begun, Errno> {
@@ -205,13 +207,12 @@ impl Program {
     fn begin_apart(&mut self, holds: bool) -> Result<(Begun, bool), Errno> {
         let parent = Parent::watched();
         let start = |apart| Start { apart, leads: true, holds };
-        let (pid, is_held) = match self.start(&parent, start(libc::CLONE_NEWPID)) {
+        match self.start(&parent, start(libc::CLONE_NEWPID)) {
             // EPERM without rights, ENOSPC and EUSERS beyond limits, EINVAL without the
             // kernel's option: whatever it was, one without a namespace tells of the rest.
-            Err(_) => self.start(&parent, start(0))?,
-            Ok(started) => started,
-        };
-        Ok((Begun { pid, ended: Mutex::new(None) }, is_held))
+            Err(_) => self.start(&parent, start(0)),
+            started => started,
+        }
     }
 
     /// As [`Self::begin`], without a namespace: making and ending one takes time that is not
@@ -220,8 +221,7 @@ impl Program {
     /// Errors: as [`Self::run`].
     pub fn begin_in_group(&mut self) -> Result<Begun, Errno> {
         let start = Start { apart: 0, leads: true, holds: false };
-        let (pid, _) = self.start(&Parent::by_id(), start)?;
-        Ok(Begun { pid, ended: Mutex::new(None) })
+        Ok(self.start(&Parent::by_id(), start)?.0)
     }
 
     /// The file that is executed.
@@ -242,8 +242,10 @@ impl Program {
     }
 
     /// A child that has executed, and whether it stops as it has.
-    fn start(&mut self, parent: &Parent, how: Start) -> Result<(libc::pid_t, bool), Errno> {
+    fn start(&mut self, parent: &Parent, how: Start) -> Result<(Begun, bool), Errno> {
         let Start { apart, leads, holds } = how;
+        // The end of a namespace takes all that is in it along.
+        let place = (leads && apart == 0).then(guardian::place).flatten();
         let mut job = Job {
             path: self.path.as_ptr(),
             argv: self.argv.as_ptr(),
@@ -264,22 +266,28 @@ impl Program {
         job.mask = blocked.before;
         // One that gets no SIGTRAP would not stop.
         job.holds = holds && !blocked.lets_none_through(libc::SIGTRAP);
-        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD | apart;
+        let tells = if place.is_some() { libc::CLONE_PARENT_SETTID } else { 0 };
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD | apart | tells;
+        let told = place.as_ref().map_or(std::ptr::null_mut(), Place::as_ptr);
         // SAFETY: see the module's note. This thread goes on when the child has executed
         // or ended, so `job` and the stack outlive what the child does with them.
-        let pid = unsafe { libc::clone(child, top, flags, (&raw mut job).cast()) };
+        let pid = unsafe { libc::clone(child, top, flags, (&raw mut job).cast(), told) };
         let failed = Errno::from(std::io::Error::last_os_error());
         drop(blocked);
         if pid < 0 {
+            if let Some(place) = place {
+                place.leave();
+            }
             return Err(failed);
         }
+        let begun = Begun { pid, ended: Mutex::new(None), place: Mutex::new(place) };
         // The child wrote it before this thread went on: no other one knows of it.
         // SAFETY: `job` is a local that lives; volatile because another task wrote it.
         match unsafe { (&raw const job.errno).read_volatile() } {
             // SAFETY: as above.
-            0 => Ok((pid, unsafe { (&raw const job.is_held).read_volatile() })),
+            0 => Ok((begun, unsafe { (&raw const job.is_held).read_volatile() })),
             errno => {
-                wait(pid)?;
+                begun.wait()?;
                 Err(Errno::from_raw(errno))
             }
         }
@@ -292,6 +300,8 @@ pub struct Begun {
     pid: libc::pid_t,
     /// How it ended, from when it was waited for and its id may be another's.
     ended: Mutex<Option<Ended>>,
+    /// Where its group stands until then.
+    place: Mutex<Option<Place>>,
 }
 
 impl Begun {
@@ -317,6 +327,10 @@ impl Begun {
             None => {
                 // It has ended, and with it what it left in its group.
                 let _ = crate::fork::kill_group(self.id());
+                let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(place) = place.take() {
+                    place.leave();
+                }
                 Ok(*ended.insert(wait(self.pid)?))
             }
         }

@@ -323,6 +323,27 @@ fn who_interrupts_it_gets_what_there_is_and_nothing_stays() {
 }
 
 #[test]
+fn what_commands_have_started_goes_with_a_killed_iolens() {
+    let place = Place::new();
+    let told = place.path("told");
+    let waits = format!(
+        "#!/bin/sh\nsh -c 'tail -f /dev/null; exit' & echo $! >{0}.new; mv {0}.new {0}; wait\n",
+        told.to_str().unwrap()
+    );
+    program(&place, "waits", &waits);
+    let flags = "--budget 10m --progress plain";
+    let running = started(command(&place, flags, &["PLACE/waits", "PLACE/waits"]));
+    let begin = Instant::now();
+    while !told.exists() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "no command was started");
+        std::thread::yield_now();
+    }
+    let child = std::fs::read_to_string(&told).unwrap().trim().parse().unwrap();
+    running.killed();
+    wait_until_gone(&[child]);
+}
+
+#[test]
 fn what_is_no_such_program_is_told_at_once() {
     let place = with_programs();
     program(&place, "mute", "#!/bin/sh\nexit 3\n");

@@ -394,10 +394,16 @@ fn waits_of_threads(pid: u32) -> Vec<u64> {
     waits.collect()
 }
 
-/// Children of a process, from /proc.
+/// Children of a process that do something for it, from /proc.
 pub(crate) fn children(parent: u32) -> Vec<u32> {
     let list = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
-    list.unwrap_or_default().split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    let list = list.unwrap_or_default();
+    let all = list.split_whitespace().filter_map(|pid| pid.parse().ok());
+    let guards = |pid: &u32| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
+        name.is_ok_and(|name| name.trim_end() == "guard-programs")
+    };
+    all.filter(|pid| !guards(pid)).collect()
 }
 
 /// Whether a child of a process has mapped a file.

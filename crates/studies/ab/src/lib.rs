@@ -17,6 +17,7 @@ mod setup;
 mod trial;
 
 use iolens_model::ab::AbMode;
+use iolens_sys::launch;
 
 pub use calibrate::AbError;
 pub use calls::count_calls;
@@ -35,6 +36,7 @@ pub fn calibrate(
     seed: u64,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<AbLayout, AbError> {
+    launch::stand_by();
     match setup.mode {
         AbMode::Loop => calibrate::of_loops(setup, seed, interrupted),
         AbMode::Command => commands::calibrate(setup, seed, interrupted),
@@ -50,6 +52,7 @@ pub fn trial(
     turn: AbTurn,
     interrupted: &dyn Fn() -> bool,
 ) -> AbTrial {
+    launch::stand_by();
     match setup.mode {
         AbMode::Loop => loops::trial(setup, layout, turn, interrupted),
         AbMode::Command => commands::trial(setup, layout, turn, interrupted),

@@ -3,8 +3,11 @@
 use std::io::{Read, Seek};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+use std::sync::atomic::Ordering;
 
 use super::*;
+use crate::fork::{self, Patience};
+use crate::shared::SharedNumbers;
 
 fn shell(script: &str) -> (Result<Ended, Errno>, String) {
     let folder = std::env::temp_dir();
@@ -157,4 +160,66 @@ fn what_cannot_be_executed_is_an_error_and_not_an_end() {
     assert_eq!(run("/no/such/program"), Err(Errno::ENOENT));
     assert_eq!(run("/"), Err(Errno::EACCES));
     assert_eq!(run("a\0b"), Err(Errno::EINVAL));
+}
+
+/// A program in a group of its own, without a namespace, and what it has started.
+#[test]
+fn what_one_started_is_killed_with_who_started_it() {
+    const PROGRAM: usize = 0;
+    let told = SharedNumbers::new(1).unwrap();
+    let number = |at: usize| &told.rows()[0][at];
+    let starter = fork::start(|| {
+        stand_by();
+        let errors = crate::file::in_folder(&std::env::temp_dir()).unwrap();
+        let words = ["sh", "-c", "tail -f /dev/null & wait"].map(|word| word.as_bytes().to_vec());
+        let mut program = Program::new("/bin/sh".as_ref(), &words, errors).unwrap();
+        // One that has ended leaves its place to the next.
+        let ends = ["sh", "-c", "exit"].map(|word| word.as_bytes().to_vec());
+        let errors = crate::file::in_folder(&std::env::temp_dir()).unwrap();
+        let mut first = Program::new("/bin/sh".as_ref(), &ends, errors).unwrap();
+        first.begin_in_group().unwrap().wait().unwrap();
+        let begun = program.begin_in_group().unwrap();
+        number(PROGRAM).store(begun.id().into(), Ordering::SeqCst);
+        loop {
+            std::thread::park();
+        }
+    });
+    let root = crate::proc::Root::real();
+    let tree = || {
+        let program = u32::try_from(number(PROGRAM).load(Ordering::SeqCst)).unwrap();
+        crate::kin::Tree::below(&root, program).processes
+    };
+    let found = std::iter::repeat_with(tree).find(|found| found.len() == 2).unwrap();
+    fork::kill(starter.unwrap()).unwrap();
+    while !matches!(fork::ended(Patience::Waits), Ok(Some(_))) {}
+    let lives = |id: u32| {
+        let stat = root.read(&format!("proc/{id}/stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    let deadline_ns = monotonic_ns() + 60_000_000_000;
+    while found.iter().any(|&id| lives(id)) {
+        if monotonic_ns() > deadline_ns {
+            let _ = fork::kill_group(found[0]);
+            panic!("{found:?} outlive who started them");
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_guardian_is_no_child_that_anybody_waits_for_and_goes_with_its_thread() {
+    let thread = std::thread::spawn(|| {
+        stand_by();
+        let errors = crate::file::in_folder(&std::env::temp_dir()).unwrap();
+        let words = ["sh", "-c", "exit 3"].map(|word| word.as_bytes().to_vec());
+        let mut program = Program::new("/bin/sh".as_ref(), &words, errors).unwrap();
+        let ended = program.begin_in_group().unwrap().wait().unwrap();
+        assert_eq!(ExitStatus::from_raw(ended.status).code(), Some(3));
+        assert_eq!(fork::ended(Patience::Looks), Err(Errno::from_raw(libc::ECHILD)));
+        guardian::own().unwrap()
+    });
+    let guardian = thread.join().unwrap();
+    let root = crate::proc::Root::real();
+    let name = root.read(&format!("proc/{guardian}/comm"));
+    assert!(name.is_err(), "it has been waited for: {name:?}");
 }

@@ -326,25 +326,25 @@ fn the_user_ends_a_trial() {
 
 #[test]
 fn nothing_is_left_when_iolens_is_killed() {
-    let mark = mark();
-    // Without a pid namespace a child of the program's stays: iolens is not there to kill it.
-    let hangs = match iolens_sys::process::effective_uid() {
-        0 => "sh -c 'tail -f /dev/null; exit' $0 & echo ready; read n; tail -f /dev/null",
-        _ => "echo ready; read n; exec tail -f /dev/null",
-    };
-    let setup = setup(AbMode::Loop, vec![script("hangs", hangs, &mark)]);
-    let layout = layout(&setup, 1);
-    let iolens = fork::start(|| {
-        let _ = trial(&setup, &layout, AbTurn::of(1), &|| false);
-        0
-    });
-    let iolens = iolens.unwrap();
-    while marked(&mark).is_empty() {
-        std::thread::yield_now();
+    let hangs = "sh -c 'tail -f /dev/null; exit' $0 & ";
+    let of_loop = format!("{hangs} echo ready; read n; tail -f /dev/null");
+    for (mode, text) in [(AbMode::Loop, of_loop), (AbMode::Command, format!("{hangs} wait"))] {
+        let mark = mark();
+        let setup = setup(mode, vec![script("hangs", &text, &mark)]);
+        let layout = layout(&setup, 1);
+        let iolens = fork::start(|| {
+            let _ = trial(&setup, &layout, AbTurn::of(1), &|| false);
+            0
+        });
+        let iolens = iolens.unwrap();
+        // It and its child.
+        while marked(&mark).len() < 2 {
+            std::thread::yield_now();
+        }
+        fork::kill(iolens).unwrap();
+        while !matches!(fork::ended(fork::Patience::Waits), Ok(Some(_))) {}
+        nothing_is_left_of(&mark);
     }
-    fork::kill(iolens).unwrap();
-    while !matches!(fork::ended(fork::Patience::Waits), Ok(Some(_))) {}
-    nothing_is_left_of(&mark);
 }
 
 /// As [`busy`], where the work is a child's, which reads from one pipe and writes to another.
