@@ -224,8 +224,9 @@ impl FromStr for BusyPoll {
     }
 }
 
-/// Flags of io_uring_setup(2), as in include/uapi/linux/io_uring.h, in a
-/// combination that the kernel takes.
+/// How a ring is set up: flags of io_uring_setup(2), as in include/uapi/linux/io_uring.h, in a
+/// combination that the kernel takes, and what is registered, in bits that the kernel has no flags
+/// in: the socket (`IOSQE_FIXED_FILE`), the ring itself (`IORING_ENTER_REGISTERED_RING`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RingFlags(u32);
@@ -235,12 +236,16 @@ impl RingFlags {
     const COOP_TASKRUN: u32 = 1 << 8;
     const SINGLE_ISSUER: u32 = 1 << 12;
     const DEFER_TASKRUN: u32 = 1 << 13;
+    const FIXED_FILE: u32 = 1 << 30;
+    const REGISTERED_RING: u32 = 1 << 31;
 
-    const NAMED: [(&'static str, u32); 4] = [
+    const NAMED: [(&'static str, u32); 6] = [
         ("coop_taskrun", RingFlags::COOP_TASKRUN),
         ("single_issuer", RingFlags::SINGLE_ISSUER),
         ("defer_taskrun", RingFlags::DEFER_TASKRUN),
         ("sqpoll", RingFlags::SQPOLL),
+        ("fixed_file", RingFlags::FIXED_FILE),
+        ("registered_ring", RingFlags::REGISTERED_RING),
     ];
     const NONE: &'static str = "none";
 
@@ -540,6 +545,8 @@ mod tests {
             "single_issuer+defer_taskrun",
             "single_issuer+sqpoll",
             "sqpoll",
+            "fixed_file",
+            "single_issuer+defer_taskrun+fixed_file+registered_ring",
         ] {
             let flags: RingFlags = text.parse().unwrap();
             assert_eq!(flags.to_string(), text);

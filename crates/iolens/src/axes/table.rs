@@ -292,7 +292,8 @@ axes! {
     };
     Plan ring_flags: Option<List<RingFlags>>, values::each_of, Messages "LIST" {
         "ring-flags" NET "Flags of rings that send: none, coop_taskrun, single_issuer, \
-            defer_taskrun, sqpoll or a+b [default: single_issuer+defer_taskrun]"
+            defer_taskrun, sqpoll, fixed_file, registered_ring or a+b \
+            [default: single_issuer+defer_taskrun]"
     };
     Plan busy_poll_us: Option<List<BusyPoll>>, values::each_of, Messages "LIST" {
         "busy-poll" NET "Poll the device this many µs before a receive sleeps; 0: only devices \

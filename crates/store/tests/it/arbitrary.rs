@@ -144,7 +144,7 @@ fn slice(random: &mut TestRng, seq: u32, arms: usize) -> SliceOutcome {
 
 /// Texts that only some fields take.
 const WORDS: [(&str, &[&str]); 5] = [
-    ("ring_flags", &["none", "coop_taskrun", "single_issuer+defer_taskrun", "sqpoll"]),
+    ("ring_flags", &["none", "coop_taskrun", "single_issuer+defer_taskrun", "sqpoll+fixed_file"]),
     ("load", LOADS),
     ("loads", LOADS),
     ("slo", &["p50<1ns", "p99<2ms"]),

@@ -314,7 +314,7 @@ fn check_refused(name: &str, bytes: &[u8], parts: &[&str]) {
 #[test]
 fn what_is_no_run_is_refused() {
     check_refused("x.txt", b"things to remember\n", &["line 1: it is not a run", "nothing of it"]);
-    check_refused("x.bin", &[0xff, 0xfe, 0, 7], &["line 1: it is no text"]);
+    check_refused("x.bin", &[0xff, 0xfe, 0, 7], &["line 1: it is not UTF-8 text"]);
     check_refused("x.json", b"", &["it is empty"]);
     check_refused("x.json", b"{\"format\":\"other\",\"version\":2,\"schema\":1}", &["line 1"]);
     let newer = b"{\"format\":\"iolens-run\",\"version\":9,\"schema\":1}";

@@ -259,7 +259,7 @@ fn tunings(entry: &Entry) -> Vec<Tuning> {
     }
     if entry.uses_a_ring() {
         all.push(Tuning { uring_batch: 4, ..Tuning::DEFAULT });
-        for flags in ["none", "coop_taskrun", "sqpoll"] {
+        for flags in ["none", "coop_taskrun", "sqpoll", "fixed_file+registered_ring"] {
             let ring_flags = flags.parse().unwrap();
             all.push(Tuning { ring_flags, ..Tuning::DEFAULT });
         }

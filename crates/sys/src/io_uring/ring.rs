@@ -10,6 +10,7 @@
 
 use std::io;
 use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, cqueue, squeue};
@@ -17,6 +18,11 @@ use io_uring::{EnterFlags, IoUring, cqueue, squeue};
 use super::LAST_WAIT;
 use super::setup::{SetupFlags, await_poll_thread};
 use crate::errno::Errno;
+use crate::process;
+
+/// Numbers of io_uring_register(2), for what one thread calls its rings by.
+const IORING_REGISTER_RING_FDS: u32 = 20;
+const IORING_UNREGISTER_RING_FDS: u32 = 21;
 
 /// A ring with the memory of its requests.
 pub(super) struct Ring<M> {
@@ -27,6 +33,24 @@ pub(super) struct Ring<M> {
     is_polled: bool,
     /// Whether it has registered buffers.
     locks: bool,
+    /// Whether it has registered files.
+    has_files: bool,
+    own_index: Option<OwnIndex>,
+}
+
+/// What a thread that has registered a ring calls it by.
+#[derive(Debug, Clone, Copy)]
+struct OwnIndex {
+    index: RawFd,
+    thread: u32,
+}
+
+/// `struct io_uring_rsrc_update` of include/uapi/linux/io_uring.h.
+#[repr(C)]
+struct OwnIndexUpdate {
+    offset: u32,
+    reserved: u32,
+    data: u64,
 }
 
 impl<M> Ring<M> {
@@ -38,6 +62,8 @@ impl<M> Ring<M> {
             under_way: 0,
             is_polled: flags.contains(SetupFlags::SQPOLL),
             locks: false,
+            has_files: false,
+            own_index: None,
         }
     }
 
@@ -62,6 +88,33 @@ impl<M> Ring<M> {
         unsafe { self.uring.submitter().register_buffers(buffers) }?;
         self.locks = true;
         Ok(())
+    }
+
+    /// Registers a file, as number 0 (`IORING_REGISTER_FILES`).
+    pub(super) fn register_file(&mut self, file: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.uring.submitter().register_files(&[file.as_raw_fd()])?;
+        self.has_files = true;
+        Ok(())
+    }
+
+    /// Has this thread, which alone may use the ring from here on, call it by an index of its own.
+    pub(super) fn register_itself(&mut self) -> Result<(), Errno> {
+        let data = u64::from(self.uring.as_raw_fd().unsigned_abs());
+        // At any index that is free.
+        let update = OwnIndexUpdate { offset: u32::MAX, reserved: 0, data };
+        let index = self.name_itself(IORING_REGISTER_RING_FDS, update)?;
+        self.own_index = Some(OwnIndex { index, thread: process::thread_id() });
+        Ok(())
+    }
+
+    /// io_uring_register(2) of what a thread calls its rings by; the index.
+    fn name_itself(&self, operation: u32, mut update: OwnIndexUpdate) -> Result<RawFd, Errno> {
+        let (fd, one) = (self.uring.as_raw_fd(), 1u32);
+        // SAFETY: the kernel reads and writes one update, which lives on this stack.
+        let done = unsafe {
+            libc::syscall(libc::SYS_io_uring_register, fd, operation, &raw mut update, one)
+        };
+        if done < 0 { Err(Errno::last()) } else { Ok(update.offset.cast_signed()) }
     }
 
     /// Queues a request.
@@ -106,7 +159,11 @@ impl<M> Ring<M> {
     #[inline]
     pub(super) fn submit_within(&mut self, want: usize, limit: &Timespec) -> io::Result<usize> {
         let args = SubmitArgs::new().timespec(limit);
-        self.uring.submitter().submit_with_args(want, &args)
+        if self.own_index.is_none() {
+            return self.uring.submitter().submit_with_args(want, &args);
+        }
+        let queued = self.uring.submission().len();
+        self.call(u32::try_from(queued).unwrap_or(u32::MAX), want, &args)
     }
 
     /// The same where a thread of the kernel's takes what is queued: it is woken if it sleeps.
@@ -130,15 +187,32 @@ impl<M> Ring<M> {
     /// completes in time or a signal ends the waiting.
     #[inline]
     pub(super) fn enter(&mut self, requests: u32, limit: &Timespec) -> Result<(), Errno> {
-        let args = SubmitArgs::new().timespec(limit);
-        let mut flags = (EnterFlags::GETEVENTS | EnterFlags::EXT_ARG).bits();
-        if self.is_polled && self.uring.submission().need_wakeup() {
-            flags |= EnterFlags::SQ_WAKEUP.bits();
-        }
-        // SAFETY: with `EXT_ARG` the argument is a `SubmitArgs`, which lives on this stack with
-        // all that it points to.
-        unsafe { self.uring.submitter().enter(requests, 1, flags, Some(&args)) }?;
+        self.call(requests, 1, &SubmitArgs::new().timespec(limit))?;
         Ok(())
+    }
+
+    /// io_uring_enter(2); how many requests the kernel has taken.
+    #[inline]
+    fn call(&mut self, requests: u32, want: usize, args: &SubmitArgs) -> io::Result<usize> {
+        let mut flags = EnterFlags::GETEVENTS | EnterFlags::EXT_ARG;
+        if self.is_polled && self.uring.submission().need_wakeup() {
+            flags |= EnterFlags::SQ_WAKEUP;
+        }
+        let want = u32::try_from(want).unwrap_or(u32::MAX);
+        let Some(OwnIndex { index, .. }) = self.own_index else {
+            // SAFETY: with `EXT_ARG` the argument is a `SubmitArgs`, which lives for the call with
+            // all that it points to.
+            return unsafe {
+                self.uring.submitter().enter(requests, want, flags.bits(), Some(args))
+            };
+        };
+        let flags = (flags | EnterFlags::REGISTERED_RING).bits();
+        // SAFETY: as above.
+        let taken = unsafe {
+            let (args, bytes) = (std::ptr::from_ref(args), size_of::<SubmitArgs>());
+            libc::syscall(libc::SYS_io_uring_enter, index, requests, want, flags, args, bytes)
+        };
+        usize::try_from(taken).map_err(|_| io::Error::last_os_error())
     }
 
     /// The next completion that has come; never waits.
@@ -209,6 +283,16 @@ impl<M> Drop for Ring<M> {
             // With the ring alone the kernel would give back what they lock, but some time later
             // (`io_ring_exit_work`, io_uring/io_uring.c).
             let _ = self.uring.submitter().unregister_buffers();
+        }
+        if is_over && self.has_files {
+            // They would stay open as long.
+            let _ = self.uring.submitter().unregister_files();
+        }
+        // Another thread has rings of its own by this index.
+        if let Some(own) = self.own_index.filter(|own| own.thread == process::thread_id()) {
+            let offset = own.index.cast_unsigned();
+            let update = OwnIndexUpdate { offset, reserved: 0, data: 0 };
+            let _ = self.name_itself(IORING_UNREGISTER_RING_FDS, update);
         }
         // SAFETY: each is dropped here and nowhere else; the memory stays for good where the
         // kernel may still use it.

@@ -13,6 +13,7 @@
 
 mod plain;
 
+use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use io_uring::{Probe, cqueue, opcode, squeue};
 pub use plain::{Cqe, PlainRing};
 
 use super::ring::Ring;
-use super::setup::{SetupFlags, setup};
+use super::setup::{SetupFlags, refused, setup};
 use super::{Opcode, OpenError, Operation, REGISTERED_MAX};
 use crate::errno::Errno;
 use crate::ring::MessageRing;
@@ -85,7 +86,11 @@ pub struct SendRing<'fd, O: Operation = Opcode> {
     /// These, where a thread of the kernel's would take each as soon as it is in the ring: a
     /// chain that it finds the beginning of ends there.
     waiting: Vec<squeue::Entry>,
-    socket: BorrowedFd<'fd>,
+    /// The socket, or its number among the ring's files.
+    file: Fd,
+    /// Flags of every send that say which of the two that is.
+    file_flags: squeue::Flags,
+    socket: PhantomData<BorrowedFd<'fd>>,
     wishes: Wishes<O>,
     timeout: Timespec,
     /// Flags of zero-copy sends in `ioprio`; 0 where usage is not reported.
@@ -138,15 +143,30 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
             ring: Ring::new(uring, wishes.flags, memory),
             queued: 0,
             waiting: Vec::with_capacity(places),
-            socket,
+            file: Fd(socket.as_raw_fd()),
+            file_flags: squeue::Flags::empty(),
+            socket: PhantomData,
             wishes,
             timeout: Timespec::from(wishes.stall_limit),
             report: 0,
         };
+        ring.register_what_flags_ask_for(socket)?;
         if opcode.is_zerocopy() {
             ring.report = ring.ask_for_reports()?;
         }
         Ok(ring)
+    }
+
+    fn register_what_flags_ask_for(&mut self, socket: BorrowedFd<'fd>) -> Result<(), OpenError> {
+        let flags = self.wishes.flags;
+        if flags.contains(SetupFlags::FIXED_FILE) {
+            self.ring.register_file(socket).map_err(|errno| refused(flags, errno))?;
+            (self.file, self.file_flags) = (Fd(0), squeue::Flags::FIXED_FILE);
+        }
+        if flags.contains(SetupFlags::REGISTERED_RING) {
+            self.ring.register_itself().map_err(|errno| refused(flags, errno))?;
+        }
+        Ok(())
     }
 
     /// What it sends with.
@@ -230,7 +250,7 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
         id: u32,
         flags: squeue::Flags,
     ) -> Result<(), Errno> {
-        let report = self.report;
+        let (report, flags) = (self.report, flags | self.file_flags);
         let whole = |entry: squeue::Entry| entry.user_data(u64::from(id)).flags(flags);
         match self.opcode() {
             Opcode::Send => {
@@ -314,7 +334,7 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
     fn one_buffer(&self, message: usize, from: usize) -> Result<(Fd, *const u8, u32), Errno> {
         let rest = &self.ring.memory.messages.fields(message)[0][from..];
         let length = u32::try_from(rest.len()).map_err(|_| Errno::EMSGSIZE)?;
-        Ok((Fd(self.socket.as_raw_fd()), rest.as_ptr(), length))
+        Ok((self.file, rest.as_ptr(), length))
     }
 
     /// The msghdr of a send from an iovec over the fields of a message.
@@ -345,7 +365,7 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
             header.msg_iov = pieces.as_mut_ptr();
             header.msg_iovlen = count;
         }
-        (Fd(self.socket.as_raw_fd()), &raw const *header)
+        (self.file, &raw const *header)
     }
 
     #[inline]

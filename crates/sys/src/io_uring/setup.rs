@@ -17,7 +17,8 @@ const POLL_IDLE_MS: u32 = 1;
 /// Entries of the smallest ring.
 pub(super) const SUBMISSIONS_MIN: u32 = 2;
 
-/// Flags of a ring, numbered as in include/uapi/linux/io_uring.h.
+/// Flags of a ring, numbered as in include/uapi/linux/io_uring.h; the two at the upper end are
+/// flags of its requests and of its calls there, and what has to be registered for them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SetupFlags(u32);
 
@@ -30,14 +31,20 @@ impl SetupFlags {
     pub const SINGLE_ISSUER: SetupFlags = SetupFlags(1 << 12);
     /// Completions wait until the thread asks for them.
     pub const DEFER_TASKRUN: SetupFlags = SetupFlags(1 << 13);
+    /// The socket is a registered file.
+    pub const FIXED_FILE: SetupFlags = SetupFlags(1 << 30);
+    /// The ring's own descriptor is registered by the thread that opens it.
+    pub const REGISTERED_RING: SetupFlags = SetupFlags(1 << 31);
     /// Those of programs with one thread for each ring.
     pub const ONE_THREAD: SetupFlags =
         SetupFlags(SetupFlags::SINGLE_ISSUER.0 | SetupFlags::DEFER_TASKRUN.0);
 
     /// Each with the kernel's name and the first Linux that has it for every
-    /// user.
-    const NAMED: [(SetupFlags, &'static str, &'static str); 4] = [
+    /// user, in the order of those.
+    const NAMED: [(SetupFlags, &'static str, &'static str); 6] = [
+        (SetupFlags::FIXED_FILE, "IOSQE_FIXED_FILE", "5.1"),
         (SetupFlags::SQPOLL, "IORING_SETUP_SQPOLL", "5.11"),
+        (SetupFlags::REGISTERED_RING, "IORING_ENTER_REGISTERED_RING", "5.18"),
         (SetupFlags::COOP_TASKRUN, "IORING_SETUP_COOP_TASKRUN", "5.19"),
         (SetupFlags::SINGLE_ISSUER, "IORING_SETUP_SINGLE_ISSUER", "6.0"),
         (SetupFlags::DEFER_TASKRUN, "IORING_SETUP_DEFER_TASKRUN", "6.1"),
@@ -115,11 +122,16 @@ pub(super) fn setup(depth: u32, completions: u32, flags: SetupFlags) -> Result<I
         builder.setup_defer_taskrun();
     }
     builder.setup_cqsize((completions + 2 * submissions).next_power_of_two());
-    builder.build(submissions).map_err(|e| match Errno::from(e) {
+    builder.build(submissions).map_err(|e| refused(flags, e.into()))
+}
+
+/// Why there is no ring with these flags.
+pub(super) fn refused(flags: SetupFlags, errno: Errno) -> OpenError {
+    match errno {
         // The kernel does not know a flag, or not beside another.
         Errno::EINVAL => OpenError::Flags(flags),
         errno => OpenError::Setup(errno),
-    })
+    }
 }
 
 /// Waits until the kernel's thread that takes requests looks for none any more; with
@@ -149,7 +161,7 @@ mod tests {
         let both = SetupFlags::ONE_THREAD;
         assert_eq!(both.to_string(), "IORING_SETUP_SINGLE_ISSUER|IORING_SETUP_DEFER_TASKRUN");
         assert_eq!((both.since(), SetupFlags::SQPOLL.since()), ("6.1", "5.11"));
-        let none = SetupFlags::from_bits(1 << 31);
+        let none = SetupFlags::from_bits(1 << 29);
         assert_eq!((none.to_string().as_str(), none.since()), ("0", "5.1"));
     }
 

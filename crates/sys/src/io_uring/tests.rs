@@ -24,6 +24,10 @@ fn ways() -> impl Iterator<Item = (SetupFlags, Opcode)> {
         SetupFlags::ONE_THREAD | SetupFlags::COOP_TASKRUN,
         SetupFlags::SQPOLL,
         SetupFlags::SQPOLL | SetupFlags::SINGLE_ISSUER,
+        SetupFlags::FIXED_FILE,
+        SetupFlags::REGISTERED_RING,
+        SetupFlags::ONE_THREAD | SetupFlags::FIXED_FILE | SetupFlags::REGISTERED_RING,
+        SetupFlags::SQPOLL | SetupFlags::FIXED_FILE | SetupFlags::REGISTERED_RING,
     ];
     sets.into_iter().flat_map(|flags| ALL.map(|opcode| (flags, opcode)))
 }
@@ -115,6 +119,23 @@ fn received(rx: &OwnedFd, bytes: usize) -> Vec<u8> {
         all.extend_from_slice(&piece[..n]);
     }
     all
+}
+
+/// A thread may have registered 16 rings (`IO_RINGFD_REG_MAX`, io_uring/tctx.h).
+#[test]
+fn a_ring_that_was_registered_makes_room_for_the_next() {
+    let flags = SetupFlags::ONE_THREAD | SetupFlags::FIXED_FILE | SetupFlags::REGISTERED_RING;
+    let test = "a_ring_that_was_registered_makes_room_for_the_next";
+    for before in 0..=16 {
+        let (tx, rx) = tcp::loopback_pair(256 << 10);
+        let Some(mut ring) = open(flags, test, Opcode::Send, &tx, 64, LIMIT) else {
+            assert_eq!(before, 0, "there is no room for one more");
+            return;
+        };
+        ring.send(0, 0, 0).unwrap();
+        assert_eq!(received(&rx, 64).len(), 64);
+        all(&mut ring);
+    }
 }
 
 #[test]

@@ -189,14 +189,20 @@ fn run(uring: &mut impl Sender, messages: u64) -> Result<(), Errno> {
 
 #[test]
 fn flags_that_are_asked_for_are_those_of_the_kernel() {
-    for text in ["none", "coop_taskrun+single_issuer+defer_taskrun", "single_issuer+sqpoll"] {
+    let of_thread = "coop_taskrun+single_issuer+defer_taskrun";
+    let kind = |word: &str| match word {
+        "fixed_file" => "IOSQE",
+        "registered_ring" => "IORING_ENTER",
+        _ => "IORING_SETUP",
+    };
+    for text in ["none", of_thread, "single_issuer+sqpoll", "fixed_file+registered_ring"] {
         let tuning = Tuning { ring_flags: text.parse().unwrap(), ..Tuning::DEFAULT };
         let named = setup_flags(tuning).to_string();
         let mut found: Vec<&str> = named.split('|').filter(|name| *name != "0").collect();
         let mut asked: Vec<String> = text
             .split('+')
             .filter(|word| *word != "none")
-            .map(|word| format!("IORING_SETUP_{}", word.to_uppercase()))
+            .map(|word| format!("{}_{}", kind(word), word.to_uppercase()))
             .collect();
         found.sort_unstable();
         asked.sort_unstable();

@@ -6,8 +6,8 @@
 //! As [`super`]: everything that an entry points at is the ring's memory.
 
 use super::{
-    AsRawFd, BorrowedFd, Errno, Fd, IORING_NOTIF_USAGE_ZC_COPIED, MSG_FLAGS, MessageRing, Opcode,
-    OpenError, SendRing, Sending, Wishes, cqueue, opcode, squeue,
+    BorrowedFd, Errno, Fd, IORING_NOTIF_USAGE_ZC_COPIED, MSG_FLAGS, MessageRing, Opcode, OpenError,
+    SendRing, Sending, Wishes, cqueue, opcode, squeue,
 };
 
 /// A ring without anything around it.
@@ -146,7 +146,7 @@ impl<'fd> PlainRing<'fd> {
 
     #[inline]
     fn socket(&self) -> Fd {
-        Fd(self.0.socket.as_raw_fd())
+        self.0.file
     }
 
     #[inline]
@@ -174,7 +174,7 @@ impl<'fd> PlainRing<'fd> {
 
     #[inline]
     fn submit_and_wait(&mut self, entry: squeue::Entry, index: usize) -> Result<(), Errno> {
-        let entry = entry.user_data(index as u64);
+        let entry = entry.user_data(index as u64).flags(self.0.file_flags);
         // SAFETY: what the entry points at is part of the ring: see the note of
         // the module.
         unsafe { self.0.ring.push(&entry) }?;
