@@ -27,5 +27,5 @@ pub mod worker;
 pub use iolens_sys::clock;
 pub use iolens_sys::durable;
 pub use iolens_sys::errno::Errno;
-pub use iolens_sys::signal::Interrupts;
+pub use iolens_sys::signal::{Interrupts, wait_for_children};
 pub use iolens_sys::terminal;

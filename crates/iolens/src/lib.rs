@@ -38,6 +38,8 @@ use crate::failure::Failure;
 /// The binary's `main`: what the process was started with, and how it ends.
 #[must_use]
 pub fn main() -> ExitCode {
+    // It cannot fail for this signal.
+    let _ = iolens_engine::wait_for_children();
     // A word that is not UTF-8 is the parser's to judge; here it is for the record.
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let typed: Vec<String> = words.collect();

@@ -8,7 +8,8 @@
 
 use std::cell::Cell;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -24,11 +25,19 @@ pub const SEGV: i32 = libc::SIGSEGV;
 /// once and never closed, so the handler can always use it.
 static PIPE_WRITE: AtomicI32 = AtomicI32::new(-1);
 
-/// The readable side of "the user wants this to end".
+/// Whether the process was continued.
+static CONTINUED: AtomicBool = AtomicBool::new(false);
+
+/// Whether somebody listens.
+static CAUGHT: AtomicBool = AtomicBool::new(false);
+
+/// The readable side of "the user wants this to end". When it is dropped, signals do again what
+/// they did before.
 #[derive(Debug)]
 pub struct Interrupts {
-    read: OwnedFd,
+    read: BorrowedFd<'static>,
     came: Cell<bool>,
+    before: Vec<(libc::c_int, libc::sighandler_t)>,
 }
 
 extern "C" fn on_signal(signal: libc::c_int) {
@@ -44,13 +53,17 @@ extern "C" fn on_signal(signal: libc::c_int) {
     }
 }
 
+extern "C" fn on_continue(_: libc::c_int) {
+    CONTINUED.store(true, Ordering::Relaxed);
+}
+
 impl Interrupts {
     /// Catches SIGINT, SIGTERM and SIGHUP from now on, those excepted that
-    /// whoever started us wants ignored (nohup(1)). Once per process.
+    /// whoever started us wants ignored (nohup(1)).
     ///
-    /// Errors: `EMFILE` and the like from pipe2(2), `EBUSY` the second time.
+    /// Errors: `EMFILE` and the like from pipe2(2), `EBUSY` while they are caught.
     pub fn catch() -> Result<Interrupts, Errno> {
-        Interrupts::catch_but(is_ignored)
+        Interrupts::catch_but(|_| false)
     }
 
     /// As [`Self::catch`], and SIGINT also where it is ignored: a shell without job control
@@ -58,34 +71,40 @@ impl Interrupts {
     ///
     /// Errors: as [`Self::catch`].
     pub fn catch_in_scripts_too() -> Result<Interrupts, Errno> {
-        Interrupts::catch_but(|signal| Ok(signal != libc::SIGINT && is_ignored(signal)?))
+        Interrupts::catch_but(|signal| signal == libc::SIGINT)
     }
 
-    fn catch_but(stays: impl Fn(libc::c_int) -> Result<bool, Errno>) -> Result<Interrupts, Errno> {
-        let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        let installed = PIPE_WRITE.compare_exchange(
-            -1,
-            write.as_raw_fd(),
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
-        if installed.is_err() {
-            return Err(Errno::from_raw(libc::EBUSY));
+    /// Catches those that are not ignored, and those that are caught all the same.
+    fn catch_but(all_the_same: impl Fn(libc::c_int) -> bool) -> Result<Interrupts, Errno> {
+        let read = pipe()?;
+        if CAUGHT.swap(true, Ordering::Acquire) {
+            return Err(Errno::EBUSY);
         }
-        // The handler needs the descriptor for as long as the process lives.
-        std::mem::forget(write);
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-            if !stays(signal)? {
-                set_handler(signal, on_signal as *const () as libc::sighandler_t)?;
+        let mut caught = Interrupts { read, came: Cell::new(false), before: Vec::new() };
+        // What came for those who listened before.
+        while matches!(rustix::io::read(read, &mut [0u8; 16]), Ok(1..)) {}
+        let ends = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+        let ends = ends.map(|signal| (signal, on_signal as *const ()));
+        for (signal, own) in ends.into_iter().chain([(libc::SIGCONT, on_continue as *const ())]) {
+            let before = handler(signal)?;
+            if before != libc::SIG_IGN || all_the_same(signal) {
+                set_handler(signal, own as libc::sighandler_t)?;
+                caught.before.push((signal, before));
             }
         }
-        Ok(Interrupts { read, came: Cell::new(false) })
+        Ok(caught)
+    }
+
+    /// Whether this process was stopped (`SIGSTOP`, `SIGTSTP`) and has gone on since this was
+    /// asked last: clocks ran meanwhile.
+    pub fn was_stopped(&self) -> bool {
+        CONTINUED.swap(false, Ordering::Relaxed)
     }
 
     /// Whether a signal has come since [`Self::catch`]; once it has, it stays.
     #[must_use]
     pub fn came(&self) -> bool {
-        if matches!(rustix::io::read(&self.read, &mut [0u8; 16]), Ok(1..)) {
+        if matches!(rustix::io::read(self.read, &mut [0u8; 16]), Ok(1..)) {
             self.came.set(true);
         }
         self.came.get()
@@ -94,8 +113,32 @@ impl Interrupts {
 
 impl AsFd for Interrupts {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.read.as_fd()
+        self.read
     }
+}
+
+impl Drop for Interrupts {
+    fn drop(&mut self) {
+        for &(signal, before) in &self.before {
+            // It was set with success before.
+            let _ = set_handler(signal, before);
+        }
+        CAUGHT.store(false, Ordering::Release);
+    }
+}
+
+/// The read end of the pipe, which is made once and stays: a handler never finds it closed.
+fn pipe() -> Result<BorrowedFd<'static>, Errno> {
+    static PIPE: OnceLock<[OwnedFd; 2]> = OnceLock::new();
+    let [read, write] = match PIPE.get() {
+        Some(made) => made,
+        None => {
+            let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+            PIPE.get_or_init(|| [read, write])
+        }
+    };
+    PIPE_WRITE.store(write.as_raw_fd(), Ordering::Relaxed);
+    Ok(read.as_fd())
 }
 
 /// SIGINT, SIGTERM and SIGHUP kept waiting, for as long as there is something to put back
@@ -191,6 +234,14 @@ pub fn ignore_file_size_limit() -> Result<(), Errno> {
     set_handler(libc::SIGXFSZ, libc::SIG_IGN)
 }
 
+/// Has children waited for, whoever started this process ignores theirs: an ignored SIGCHLD
+/// outlives execve(2), and children would go as they end, their numbers with them.
+///
+/// Errors: none for SIGCHLD; passed on if there is one.
+pub fn wait_for_children() -> Result<(), Errno> {
+    set_handler(libc::SIGCHLD, libc::SIG_DFL)
+}
+
 /// Waits for no child: the kernel forgets one as it ends, and charges its time to nobody (wait(2),
 /// NOTES).
 ///
@@ -199,13 +250,14 @@ pub fn ignore_children() -> Result<(), Errno> {
     set_handler(libc::SIGCHLD, libc::SIG_IGN)
 }
 
-fn is_ignored(signal: libc::c_int) -> Result<bool, Errno> {
+/// What a signal does.
+fn handler(signal: libc::c_int) -> Result<libc::sighandler_t, Errno> {
     // SAFETY: an all-zero sigaction is valid, and the kernel only writes to it.
     let (result, action) = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         (libc::sigaction(signal, std::ptr::null(), &raw mut action), action)
     };
-    if result == 0 { Ok(action.sa_sigaction == libc::SIG_IGN) } else { Err(Errno::last()) }
+    if result == 0 { Ok(action.sa_sigaction) } else { Err(Errno::last()) }
 }
 
 pub(crate) fn set_handler(signal: libc::c_int, handler: libc::sighandler_t) -> Result<(), Errno> {
@@ -218,4 +270,32 @@ pub(crate) fn set_handler(signal: libc::c_int, handler: libc::sighandler_t) -> R
         libc::sigaction(signal, &raw const action, std::ptr::null_mut())
     };
     if result == 0 { Ok(()) } else { Err(Errno::last()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fork::{self, Patience};
+
+    #[test]
+    fn what_was_caught_ends_the_process_again_when_nobody_listens() {
+        let child = fork::start(|| {
+            let own = rustix::process::getpid();
+            let ends = || rustix::process::kill_process(own, rustix::process::Signal::TERM);
+            for _ in 0..2 {
+                let caught = Interrupts::catch().unwrap();
+                assert!(!caught.came());
+                assert_eq!(Interrupts::catch().err(), Some(Errno::EBUSY));
+                assert!(!caught.was_stopped());
+                rustix::process::kill_process(own, rustix::process::Signal::CONT).unwrap();
+                assert!(caught.was_stopped() && !caught.was_stopped() && !caught.came());
+                ends().unwrap();
+                assert!(caught.came());
+            }
+            ends().unwrap();
+            0
+        });
+        let child = child.unwrap();
+        assert_eq!(fork::ended(Patience::Waits), Ok(Some(fork::Ended { id: child, code: None })));
+    }
 }

@@ -22,6 +22,7 @@ use iolens_store::Store;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
+use super::build::refuse_stopped;
 use super::order_of;
 use crate::failure::{Failure, unusable, usage};
 use crate::progress::Progress;
@@ -327,7 +328,9 @@ impl Course<'_> {
             let setup = links.as_ref().map(|links| state.with_links(header, links));
             let setup = setup.as_ref().unwrap_or(&state.setup);
             let turn = AbTurn { pass, seed: rng.random(), deadline_ns };
+            self.means.interrupts.was_stopped();
             let mut trial = iolens_ab::trial(setup, &state.layout, turn, &interrupted);
+            let was_stopped = self.means.interrupts.was_stopped();
             let is_cut = trial.status().0 == Status::Interrupted;
             if is_cut && !self.means.interrupts.came() {
                 return Ok(Some(StoppedBy::Budget));
@@ -338,10 +341,15 @@ impl Course<'_> {
                     place.zip(links.as_ref()).and_then(|(at, links)| links.get(at).copied());
             }
             self.rounds_ns += trial.rounds_ns;
-            state.note_failures(&trial);
-            state.layout.learn(&state.setup, &trial);
+            if !was_stopped {
+                state.note_failures(&trial);
+                state.layout.learn(&state.setup, &trial);
+            }
             let at = AbPosition { pass, position, cell: state.cell.clone(), build: BUILD.into() };
-            let outcome = trial.outcome(at);
+            let mut outcome = trial.outcome(at);
+            if was_stopped {
+                refuse_stopped(&mut outcome);
+            }
             let status = outcome.status;
             self.keep(outcome)?;
             if status == Status::Interrupted {

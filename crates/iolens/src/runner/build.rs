@@ -51,10 +51,15 @@ impl Build {
         let copy = self.copies.as_mut().map(|copies| copies.of(&self.launch)).transpose();
         let copy = copy.map_err(Failure::unusable)?;
         let launch = copy.as_ref().map_or(&self.launch, |copy| &copy.launch);
-        Ok(match far.filter(|_| trial.hosts.is_some()) {
+        interrupts.was_stopped();
+        let mut outcome = match far.filter(|_| trial.hosts.is_some()) {
             Some(far) => trial::run_with(trial, launch, far, Some(interrupts)),
             None => trial::run(trial, launch, Some(interrupts)),
-        })
+        };
+        if interrupts.was_stopped() {
+            refuse_stopped(&mut outcome);
+        }
+        Ok(outcome)
     }
 
     /// The same, judged by the gates.
@@ -83,6 +88,19 @@ impl Build {
     pub(super) fn decide(&mut self, analysis: &Analysis) -> Decision {
         self.history.push(PassSummary::of(analysis));
         iolens_stats::decide(&self.history, &self.header.plan)
+    }
+}
+
+/// Marks what a trial measured while clocks ran and processes did not: nobody is to blame.
+pub(super) fn refuse_stopped(outcome: &mut TrialOutcome) {
+    const WHY: &str = "iolens was stopped (SIGTSTP or SIGSTOP) while it ran";
+    if outcome.status == Status::Failed {
+        (outcome.status, outcome.reason) = (Status::Invalid, Some(WHY.to_owned()));
+    }
+    for arm in &mut outcome.arms {
+        if matches!(arm.status, Status::Ok | Status::Failed) {
+            (arm.status, arm.reason) = (Status::Invalid, Some(WHY.to_owned()));
+        }
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) const TRIAL_MIN: Nanos = Nanos(30_000_000_000);
 
 /// How long slices last at least where an arm is a program of the user's. One that runs once starts
 /// in each of its own: outside of the clock, but that takes some milliseconds. One that loops is
-/// asked in each of its own, which takes some 20 µs within the clock.
+/// asked in each of its own, which takes 20 to 50 µs within the clock.
 fn slice_of_programs(plan: &Plan) -> Nanos {
     match (plan.programs(), plan.programs_loop()) {
         ([], _) => Nanos(0),

@@ -89,3 +89,20 @@ fn the_plan_of_a_stored_run_cannot_be_changed() {
     place.fails("resume last --budget 1us", 2, "shorter than one pass");
     place.run("resume ffffffffff").ended(2);
 }
+
+/// As by Ctrl-Z and fg: clocks run on, and the workers stand still.
+#[test]
+fn a_trial_in_which_it_was_stopped_is_refused_and_made_again() {
+    let place = Place::new();
+    let mut run = place.start(LONG);
+    run.wait_for("committed: pass 1");
+    run.worker_at_work();
+    run.signal("STOP");
+    run.signal("CONT");
+    run.finish().ended(0);
+    let arms = place.rows("arms", ["pass", "status", "reason"]);
+    let stopped = |arm: &&[String; 3]| arm[1] == "invalid" && arm[2].contains("was stopped");
+    let pass = arms.iter().find(stopped).map(|arm| arm[0].clone()).expect("one was refused");
+    let again = arms.iter().filter(|arm| arm[0] == pass && arm[1] == "ok").count();
+    assert!(again > 0, "pass {pass} has no other trial: {arms:?}");
+}
