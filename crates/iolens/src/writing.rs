@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -51,11 +51,18 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], overwrite: bool) -> Result<()
     if path.is_dir() || (!overwrite && path.symlink_metadata().is_ok()) {
         return Err(exists(path));
     }
+    if !overwrite {
+        // What comes meanwhile was not meant either.
+        let (folder, name) = place(path)?;
+        return folder.create(&name, bytes, MODE).map_err(|errno| match errno {
+            Errno::EEXIST => exists(path),
+            errno => cannot_write(path, &errno),
+        });
+    }
     match path.metadata() {
         // A terminal, a pipe, /dev/null: nothing to replace.
         Ok(found) if !found.is_file() => {
-            let opened = OpenOptions::new().write(true).open(path);
-            opened.and_then(|mut file| file.write_all(bytes)).map_err(|e| cannot_write(path, &e))
+            write_into(path, bytes).map_err(|e| cannot_write(path, &e))
         }
         Ok(found) => {
             // What a link of the user's leads to is what is replaced.
@@ -66,17 +73,18 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], overwrite: bool) -> Result<()
         }
         Err(_) => {
             let (folder, name) = place(path)?;
-            // One that comes meanwhile was not there when the user asked.
-            let written = match overwrite {
-                true => folder.replace(&name, bytes, MODE),
-                false => folder.create(&name, bytes, MODE),
-            };
-            written.map_err(|errno| match errno {
-                Errno::EEXIST => exists(path),
-                errno => cannot_write(path, &errno),
-            })
+            folder.replace(&name, bytes, MODE).map_err(|errno| cannot_write(path, &errno))
         }
     }
+}
+
+/// Writes to what is no file. One that has taken its place meanwhile is left alone.
+fn write_into(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut opened = OpenOptions::new().write(true).open(path)?;
+    if opened.metadata()?.is_file() {
+        return Err(io::Error::other("it has become a file meanwhile"));
+    }
+    opened.write_all(bytes)
 }
 
 /// Refuses a file that the user named and [`write_new`] would not make: one that is there, and one
