@@ -115,7 +115,10 @@ pub(crate) fn impossible(
 }
 
 /// A breach, as suspicious.
-fn suspicious(breach: Option<Breach>, text: impl FnOnce(Breach) -> String) -> Option<Found> {
+pub(crate) fn suspicious(
+    breach: Option<Breach>,
+    text: impl FnOnce(Breach) -> String,
+) -> Option<Found> {
     Severity::Suspicious.of(breach, text)
 }
 
@@ -199,10 +202,9 @@ impl Case<'_> {
         self.bounds.cpus.is_some() || self.positive(Q::Cpus).is_some()
     }
 
-    /// The first of these that has a number.
+    /// The first of these that has a number above zero.
     fn first(&self, quantities: &[Q]) -> Option<(Q, Rounded)> {
-        let mut numbers = quantities.iter().filter_map(|q| Some((*q, self.number(*q)?)));
-        numbers.next().filter(|(_, number)| number.value > 0.0)
+        quantities.iter().find_map(|q| Some((*q, self.above_zero(*q)?)))
     }
 
     /// The bytes that were moved, and what they are called: those received

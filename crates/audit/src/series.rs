@@ -132,13 +132,16 @@ fn swapped_labels(rows: &[Row], _: &Bounds) -> Series {
     const FASTER: f64 = 1.25;
     let is_cold = |row: &Row| row.says(&COLD);
     let rate = |row: &Row| row.positive(Q::Throughput);
-    let same = [Q::BlockBytes, Q::FileBytes, Q::Threads];
-    let alike = |a: &Row, b: &Row| same.iter().all(|q| a.number(*q) == b.number(*q));
+    let of = |row: &Row| numbers(row, &[Q::BlockBytes, Q::FileBytes, Q::Threads]);
+    let is_warm = |row: &&Row| !is_cold(row) && row.says(&WARM);
+    // The first warm row of its kind: the last that is put in stays.
+    let warm: HashMap<_, &Row> =
+        rows.iter().rev().filter(is_warm).map(|row| (of(row), row)).collect();
     let mut judged = 0;
     let mut found = Vec::new();
     for cold in rows.iter().filter(|row| is_cold(row) && row.get(Q::BlockBytes).is_some()) {
-        let warm = rows.iter().find(|row| !is_cold(row) && row.says(&WARM) && alike(row, cold));
-        let Some((warm, fast, slow)) = warm.and_then(|w| Some((w, rate(cold)?, rate(w)?))) else {
+        let pair = warm.get(&of(cold)).and_then(|w| Some((*w, rate(cold)?, rate(w)?)));
+        let Some((warm, fast, slow)) = pair else {
             continue;
         };
         judged += 1;

@@ -160,6 +160,23 @@ fn windows_that_hold_little_work_are_suspicious() {
         |cpu_ms: &str| format!("size,elapsed_s,task_clock_ms,cycles\n64,6.0,{cpu_ms},52850000\n");
     check(&row("21.14"), "size,elapsed_s,task_clock_ms\n64,0.03,21.14\n", "suspicious 9");
     assert!(flags(PERF_IMPOSSIBLE).contains(&"suspicious 9".to_owned()));
+    let audit = audited(PERF_IMPOSSIBLE);
+    let found = audit.findings.iter().find(|finding| finding.gate == 9).unwrap();
+    assert!(found.value.is_some_and(|share| share < 0.01), "{found:?}");
+}
+
+/// What a sender prints of a stream that nobody counted at the other end.
+#[test]
+fn bytes_that_were_sent_are_checked_where_none_are_said_to_be_received() {
+    let row = |rate: &str| {
+        format!("size,rx_bytes,tx_bytes,elapsed_s,throughput_gbps\n1024,0,1000000000,1.0,{rate}\n")
+    };
+    assert!(
+        flags(&row("80.0")).iter().any(|flag| flag == "impossible 6"),
+        "{:?}",
+        flags(&row("80.0"))
+    );
+    assert!(!flags(&row("8.0")).iter().any(|flag| flag == "impossible 6"));
 }
 
 /// A sweep of one experiment: the size never reached the server.

@@ -4,7 +4,7 @@ use iolens_stats::physics::{self, ClockRange, Rounded};
 
 use super::section::{Counter, Section};
 use crate::bounds::Bounds;
-use crate::checks::{impossible, short, too_many};
+use crate::checks::{impossible, short, suspicious, too_many};
 use crate::finding::{Found, Gate, Ledger, Severity};
 use crate::unit::{self, Dimension, Unit};
 
@@ -103,9 +103,9 @@ fn rate_unit(words: &str) -> Option<Unit> {
 /// Cycles over CPU time, and what is printed of it.
 fn clock(judge: &mut Judge<'_>) {
     let section = judge.section;
+    let clock = section.clock();
     for counter in section.counters.iter().filter(|counter| counter.name == "cycles") {
         let printed = counter.printed("GHz");
-        let clock = section.clock();
         let range = range(judge, counter, clock.map_or("", |(clock, _)| clock.name));
         if let (Some(count), Some((clock, ns))) = (counter.count, clock) {
             let computed = count.over(ns);
@@ -154,10 +154,11 @@ fn too_fast_or_slow(counter: &Counter, ghz: f64, range: ClockRange, of: &str) ->
 /// Instructions over cycles of the same PMU and mode.
 fn instructions(judge: &mut Judge<'_>) {
     let section = judge.section;
+    let all_cycles = section.firsts("cycles");
     for counter in section.counters.iter().filter(|counter| counter.name == "instructions") {
         let printed =
             counter.printed("insn per cycle").or_else(|| counter.printed("insns per cycle"));
-        let cycles = section.like("cycles", counter);
+        let cycles = all_cycles.get(&counter.scope()).copied();
         let counts = cycles.and_then(|cycles| {
             Some((cycles, cycles.count.filter(|n| n.value > 0.0)?, counter.count?))
         });
@@ -185,15 +186,13 @@ fn use_of_cpus(judge: &mut Judge<'_>) {
         judge.judged((6, "CPUs utilized = task-clock / elapsed"), &[clock], found);
     }
     let Some(cpus) = computed.or(printed).map(|cpus| cpus.value) else { return };
-    let breach = physics::mostly_waiting(cpus, 1.0);
-    let found = breach.map(|_| {
-        let text = format!(
+    let found = suspicious(physics::mostly_waiting(cpus, 1.0), |_| {
+        format!(
             "`{}`: {:.2}% of the time at work; if traffic was measured, the counting lasted much \
              longer than it, or is of another process",
             clock.shown,
             cpus * 100.0
-        );
-        Found::suspicious(text)
+        )
     });
     judge.judged((9, "counters cover the work"), &[clock], found);
     if let Some(most) = judge.bounds.cpus.map(f64::from) {
@@ -214,9 +213,12 @@ fn shares(judge: &mut Judge<'_>) {
         ("dTLB-load-misses", "dTLB-loads"),
     ];
     let section = judge.section;
-    for counter in &section.counters {
-        let whole = PAIRS.iter().find(|(part, _)| *part == counter.name).map(|(_, whole)| *whole);
-        let Some(whole) = whole.and_then(|whole| section.like(whole, counter)) else { continue };
+    let parts = PAIRS.iter().flat_map(|(part, whole)| {
+        let wholes = section.firsts(whole);
+        let parts = section.counters.iter().filter(|counter| counter.name == *part);
+        parts.filter_map(move |part| Some((part, *wholes.get(&part.scope())?)))
+    });
+    for (counter, whole) in parts {
         let (Some(few), Some(all)) = (counter.count, whole.count.filter(|n| n.value > 0.0)) else {
             continue;
         };

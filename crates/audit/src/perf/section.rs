@@ -1,5 +1,7 @@
 //! What `perf stat` says of one command, however it was printed.
 
+use std::collections::HashMap;
+
 use iolens_stats::physics::Rounded;
 
 /// One command.
@@ -39,7 +41,14 @@ pub(crate) struct Counter {
     pub(crate) shown: String,
 }
 
+/// What a counter counts in: its PMU and its mode.
+pub(crate) type Scope<'a> = (Option<&'a str>, &'a str);
+
 impl Counter {
+    pub(crate) fn scope(&self) -> Scope<'_> {
+        (self.pmu.as_deref(), &self.modifier)
+    }
+
     /// What perf made of it, where that is in this unit.
     pub(crate) fn printed(&self, unit: &str) -> Option<Rounded> {
         self.metric.as_ref().filter(|(_, words)| words.starts_with(unit)).map(|(value, _)| *value)
@@ -47,12 +56,11 @@ impl Counter {
 }
 
 impl Section {
-    /// A counter of this kind, on this PMU, in this mode.
-    pub(crate) fn like(&self, name: &str, as_of: &Counter) -> Option<&Counter> {
-        let alike = |counter: &&Counter| {
-            counter.name == name && counter.pmu == as_of.pmu && counter.modifier == as_of.modifier
-        };
-        self.counters.iter().find(alike)
+    /// The first counter of this kind in each scope.
+    pub(crate) fn firsts(&self, name: &str) -> HashMap<Scope<'_>, &Counter> {
+        let named = self.counters.iter().filter(|counter| counter.name == name);
+        // The last that is put in stays.
+        named.rev().map(|counter| (counter.scope(), counter)).collect()
     }
 
     /// The CPU time that perf relates counts to.
