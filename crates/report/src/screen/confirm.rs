@@ -37,7 +37,7 @@ pub(crate) fn confirmed(
     let told = || pairs.iter().take(TOLD);
     screen.blocks = told().map(|pair| Block::Grid(pair.grid())).collect();
     if screen.alarm.is_none() {
-        screen.answers = told().flat_map(|pair| pair.answers(analysis)).collect();
+        screen.answers = told().flat_map(|pair| pair.answers(analysis, fresh)).collect();
     }
     let more = pairs.len().saturating_sub(TOLD);
     let rest = (more > 0).then(|| {
@@ -123,13 +123,17 @@ impl Pair<'_> {
     }
 
     /// Where the one passes the other, and what follows.
-    fn answers(&self, analysis: &Analysis) -> Vec<Answer> {
+    fn answers(&self, analysis: &Analysis, fresh: &Run) -> Vec<Answer> {
         let Crossover { first, second, .. } = self.of;
-        let found = crossing(analysis, self.of);
+        let found = crossing(analysis, self.of).filter(|found| found.run == fresh.header.id);
         let Some(at) = found.and_then(|found| found.at_bytes) else {
-            let why = match found.and_then(|found| found.reason.as_ref()) {
-                Some(why) => why.clone(),
-                None => self.ahead(),
+            let is_above = |point: &CrossoverPoint| point.ratio > 1.0;
+            let above = self.fresh.points.iter().filter(|point| is_above(point)).count();
+            let reason = found.and_then(|found| found.reason.clone());
+            let why = match reason {
+                _ if above == 0 || above == self.fresh.points.len() => self.ahead(),
+                Some(reason) => reason,
+                None => "no pass has both at every size".to_owned(),
             };
             let said = format!("no single size at which {second} passes {first}: {why}");
             return vec![Answer::one(Label::Crossover, said)];
@@ -237,6 +241,14 @@ mod tests {
         let said = drawn(&both).split_whitespace().collect::<Vec<_>>().join(" ");
         let shown = format!("on average at every one of these, which is shown at {} of", count - 1);
         assert!(said.contains(&shown), "{said}");
+    }
+
+    #[test]
+    fn a_size_that_another_run_has_found_is_not_this_ones() {
+        let mut both = both(Some(Estimate { value: 1600.0, interval: None, n: 14 }));
+        both[0].1.crossings[0].run = "0000000a".to_owned();
+        let said = drawn(&both);
+        assert!(said.contains("no single size") && !said.contains("1.56 KiB"), "{said}");
     }
 
     #[test]
