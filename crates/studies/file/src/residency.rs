@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_reason_is_given_where_the_kernel_says_nothing() {
-        assert!(unknown(Errno::EPERM).contains("owns the file"));
+        assert!(unknown(Errno::EPERM).contains("the file's owner"));
         assert!(unknown(Errno::ENOSYS).contains("6.5"));
         assert!(unknown(Errno::EOPNOTSUPP).contains("EOPNOTSUPP"));
         assert_eq!(Residency::Unknown(String::new()).share(), None);

@@ -94,7 +94,13 @@ fn text(args: &FileRead, wish: &Wish, done: &Reading) -> String {
         ("blocks", blocks(tally.blocks, wish)),
         ("calls", calls(tally)),
         ("seconds", format!("{:.6}", done.time.as_seconds())),
-        ("rate", page::rate(tally.bytes, done.time)),
+        (
+            "rate",
+            match done.only_touched {
+                true => "none, as one byte of each page was touched: --scan reads all".to_owned(),
+                false => page::rate(tally.bytes, done.time),
+            },
+        ),
     ];
     rows.extend(done.checksum.map(|value| ("checksum", format!("{value:016x}"))));
     rows.extend(done.xor.map(|value| ("xor", format!("{value:08x}"))));
@@ -179,7 +185,8 @@ fn object(args: &FileRead, wish: &Wish, done: &Reading) -> Value {
         "interrupted": done.tally.interrupted,
         "would_block": done.tally.would_block,
         "time_ns": done.time,
-        "bytes_per_s": page::bytes_per_s(done.tally.bytes, done.time),
+        "only_touched": done.only_touched,
+        "bytes_per_s": page::bytes_per_s(done.tally.bytes, done.time).filter(|_| !done.only_touched),
         "checksum": done.checksum.map(|value| format!("{value:016x}")),
         "xor": done.xor.map(|value| format!("{value:08x}")),
         "evicted": wish.evict,

@@ -59,6 +59,8 @@ pub struct Done {
     pub threads: u32,
     /// What all threads did.
     pub tally: Tally,
+    /// Whether one byte of each page was touched, and the others were not read.
+    pub only_touched: bool,
     /// From the first call of the first thread to the last one of the last.
     pub time: Nanos,
     /// The hash of what was read; `None` if it was not asked for.
@@ -123,6 +125,7 @@ pub fn read(wish: &Wish) -> Result<Done, String> {
         checksum: digest.checksum.map(|checksum| checksum.value(outcome.tally.bytes)),
         xor: digest.xor.map(|xor| xor.value()),
         tally: outcome.tally,
+        only_touched: entry.only_touches(wish.consumer != Consumer::None),
         resident_before,
         resident_after,
         device_bytes,

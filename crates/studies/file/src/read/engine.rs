@@ -36,12 +36,16 @@ impl Entry {
     }
 
     /// The part that an arm of it plays against `baseline` where the bytes go to
-    /// `consumer`. A mapping of which one byte in each page is touched is no reading
-    /// of a file: it shows what mapping costs.
+    /// `consumer`.
     #[must_use]
     pub fn role(&self, baseline: &str, consumer: file::Consumer) -> Role {
-        let looks = consumer != file::Consumer::None;
-        Role::against(self.id == baseline, self.way == Way::Mapped && !looks)
+        Role::against(self.id == baseline, self.only_touches(consumer != file::Consumer::None))
+    }
+
+    /// Whether it touches one byte in each page of a mapping where nobody looks at the bytes: no
+    /// reading of a file, it shows what mapping costs.
+    pub(crate) fn only_touches(&self, looks: bool) -> bool {
+        self.way == Way::Mapped && !looks
     }
 
     /// Tries whether it can read a file: its first block.
