@@ -32,17 +32,24 @@ pub(crate) struct Measure {
     unit: f64,
     /// By which methods are compared; `None` of one that stands beside what they are compared by.
     better: Option<Better>,
+    /// Whether it is a time that passes in each thread by itself.
+    is_of_each: bool,
 }
 
 type Read = fn(&ArmAnalysis) -> Option<Estimate>;
 
 impl Measure {
     pub(crate) fn compared(title: String, read: Read, unit: f64, better: Better) -> Measure {
-        Measure { title, read, unit, better: Some(better) }
+        Measure { title, read, unit, better: Some(better), is_of_each: false }
     }
 
     pub(crate) fn beside(title: &str, read: Read, unit: f64) -> Measure {
-        Measure { title: title.to_owned(), read, unit, better: None }
+        Measure { title: title.to_owned(), read, unit, better: None, is_of_each: false }
+    }
+
+    /// A time that passes in each thread by itself: that of all together, times the threads.
+    pub(crate) fn of_each_thread(self) -> Measure {
+        Measure { is_of_each: true, ..self }
     }
 
     pub(crate) fn is_compared(&self) -> bool {
@@ -111,9 +118,11 @@ pub(crate) fn section(
     curves.dedup();
     let row = |cell: &&CellAnalysis| {
         let is_alone = arms::only(cell).is_some();
+        let threads = if measure.is_of_each { f64::from(cell.cell.threads) } else { 1.0 };
+        let unit = measure.unit / threads;
         let entry = |method: &&ArmAnalysis| {
             let own = arms::labelled(cell, &method.arm.label);
-            own.map_or(Entry::Empty, |arm| entry(arm, measure, quick, is_alone))
+            own.map_or(Entry::Empty, |arm| entry(arm, (measure, unit), quick, is_alone))
         };
         MatrixRow {
             group: match curves.len() {
@@ -156,15 +165,20 @@ pub(crate) fn without_change(contrast: &Contrast) -> Option<&'static str> {
 }
 
 /// One value of a table.
-fn entry(arm: &ArmAnalysis, measure: &Measure, quick: bool, is_alone: bool) -> Entry {
+fn entry(
+    arm: &ArmAnalysis,
+    (measure, unit): (&Measure, f64),
+    quick: bool,
+    is_alone: bool,
+) -> Entry {
     if let Some(word) = without_value(arm) {
         return Entry::Word(word.to_owned());
     }
     let Some(found) = (measure.read)(arm) else { return Entry::Empty };
-    let value = found.value / measure.unit;
+    let value = found.value / unit;
     if is_alone {
         let ends = usable(found.interval);
-        return Entry::Alone(value, ends.map(|(a, b)| (a / measure.unit, b / measure.unit)));
+        return Entry::Alone(value, ends.map(|(a, b)| (a / unit, b / unit)));
     }
     let (Some(contrast), Some(better)) = (&arm.contrast, measure.better) else {
         return Entry::Plain(value);

@@ -129,7 +129,10 @@ fn measures(kind: Kind, unit: Unit) -> [Measure; 2] {
             Measure::compared(throughput, goodput, unit.size, Better::More),
             Measure::beside("CPU of both ends, ns per byte", cpu_per_byte, 1.0),
         ],
-        Kind::Requests => [time("round trip"), Measure::beside("p99 of round trips, µs", p99, 1e3)],
+        Kind::Requests => [
+            time("mean round trip").of_each_thread(),
+            Measure::beside("p99 of round trips, µs", p99, 1e3),
+        ],
         Kind::Sink => {
             [time("time per message"), Measure::beside("CPU, µs per message", cpu_per_message, 1e3)]
         }
@@ -278,6 +281,7 @@ fn zero_copy(run: &Run, analysis: &Analysis) -> Option<Answer> {
 
 #[cfg(test)]
 mod tests {
+    use iolens_document::Cell as Entry;
     use iolens_stats::analysis::{CrossoverShape, Interval};
 
     use super::*;
@@ -293,6 +297,22 @@ mod tests {
         let all: Vec<&CellAnalysis> = analysis.cells.iter().collect();
         let answer = crossover(&run, &analysis, &table::methods(&all));
         answer.or_empty(|answer| format!("{:?}", answer.said))
+    }
+
+    #[test]
+    fn a_round_trip_is_that_of_one_connection() {
+        let (run, analysis) = fixture_findings::findings();
+        let rr = analysis.cells.iter().find(|cell| cell.cell.is_rr()).expect("one of mode rr");
+        let [round_trip, _] = measures(Kind::Requests, Unit::of(number::BITS, []));
+        let shown = |threads: u32| {
+            let mut cell = rr.clone();
+            cell.cell.threads = threads;
+            let methods = table::methods(&[&cell]);
+            table::section(&run, &[&cell], &methods[..1], &round_trip, &mut Marks::default()).rows
+        };
+        let time = rr.arms[0].time().expect("it was measured").value / 1e3;
+        assert_eq!(shown(1)[0].cells, [Entry::Plain(time)]);
+        assert_eq!(shown(4)[0].cells, [Entry::Plain(time * 4.0)]);
     }
 
     #[test]
