@@ -1,7 +1,7 @@
 //! A table whose columns have parts that line up: a value, its change, both ends of its
 //! interval, a mark.
 
-use crate::foreign::shown;
+use crate::plain::shown;
 use crate::sentence::Joined;
 
 /// How the parts of a column stand below each other.

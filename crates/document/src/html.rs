@@ -3,8 +3,8 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::foreign::is_obeyed;
 use crate::grid::{Align, Column, Grid, Row};
+use crate::plain::is_obeyed;
 use crate::sentence::{Span, Text};
 use crate::tree::{Answer, Block, Screen};
 use crate::tree::{Fact, Figure, Fold, Node, Page, Section};

@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod foreign;
 mod grid;
 pub mod html;
 mod matrix;

@@ -1,6 +1,21 @@
-//! Text for CSV and for the Markdown of GitHub.
+//! Text from elsewhere, a database, a file, another program: as it may be shown, in CSV, and in the
+//! Markdown of GitHub.
 
-use crate::foreign::is_obeyed;
+/// Whether a terminal, or the order of the text on a screen, obeys a character: control characters
+/// (C0 and C1), the line and paragraph separators, and what turns the direction of text (Unicode's
+/// `Bidi_Control`, UAX #9).
+#[must_use]
+pub fn is_obeyed(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}')
+        || matches!(c, '\u{2066}'..='\u{2069}');
+    c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// The text with a blank in place of each of these.
+#[must_use]
+pub fn shown(text: &str) -> String {
+    text.replace(is_obeyed, " ")
+}
 
 /// Adds one line of CSV after RFC 4180, with a line feed at its end. Quoting is four lines, so it
 /// is ours and not a crate's.
@@ -56,6 +71,11 @@ pub fn folded(summary: &str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_obeyed_is_not_shown() {
+        assert_eq!(shown("a\x1b[31m\u{9b}b\u{202e}c\u{2066}é µ"), "a [31m b c é µ");
+    }
 
     #[test]
     fn a_field_is_quoted_where_it_has_to_be() {

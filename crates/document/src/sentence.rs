@@ -3,7 +3,7 @@
 
 use std::borrow::Borrow;
 
-use crate::foreign;
+use crate::plain;
 
 /// A part of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Span {
 
     /// The same, with nothing in it that is obeyed.
     fn shown(&self) -> Span {
-        let words = foreign::shown(self.words());
+        let words = plain::shown(self.words());
         match self {
             Span::Plain(_) => Span::Plain(words),
             Span::Code(_) => Span::Code(words),
@@ -149,7 +149,7 @@ fn words(text: &Text) -> Vec<Word> {
                 for (nth, word) in plain.split_whitespace().enumerate() {
                     let joined = nth == 0 && !apart && !begins_apart;
                     let is_unit = is_unit(before, word);
-                    let span = Span::Plain(foreign::shown(word));
+                    let span = Span::Plain(plain::shown(word));
                     all.push(Word { span, joined, is_unit });
                     before = word;
                 }
@@ -235,7 +235,7 @@ pub(crate) fn line(words: &[Word], shown: impl Fn(&Span) -> String) -> String {
 /// become blanks, since reasons and names come from outside.
 #[must_use]
 pub fn hanging(text: &str, width: usize, indent: usize) -> String {
-    let text = foreign::shown(text);
+    let text = plain::shown(text);
     let lead: String = text.chars().take_while(|c| *c == ' ').collect();
     let mut out = lead.clone();
     let mut column = lead.len();

@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 
-use crate::foreign;
+use crate::plain;
 use crate::plain::escaped;
 
 /// How the cells of a column line up.
@@ -335,7 +335,7 @@ impl Table {
             .map(|c| self.rows.iter().map(|r| behind_point(&r.entries[c].text)).max().unwrap_or(0))
             .collect();
         let cell = |c: usize, entry: &Entry| {
-            let mut text = foreign::shown(&entry.text);
+            let mut text = plain::shown(&entry.text);
             if let Some(note) = entry.note {
                 text.push_str(&superscript(note));
             }

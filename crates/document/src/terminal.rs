@@ -3,8 +3,8 @@
 use crate::sentence::Joined;
 use std::borrow::Cow;
 
-use crate::foreign::shown;
 use crate::grid::{Grid, Row};
+use crate::plain::shown;
 use crate::sentence;
 use crate::sentence::{Span, Text};
 use crate::table::{Ink, Table};
@@ -447,7 +447,7 @@ mod tests {
         ];
         let section = Section { id: "odd", heading: ODD.to_owned(), nodes };
         let drawn = sections(std::slice::from_ref(&section), &PLAIN);
-        let obeyed = |c: char| crate::foreign::is_obeyed(c) && c != '\n';
+        let obeyed = |c: char| crate::plain::is_obeyed(c) && c != '\n';
         assert!(drawn.matches("[31mb c d").count() >= 9 && !drawn.contains(obeyed), "{drawn:?}");
         let page = crate::Page { sections: vec![section], footer: ODD.into(), ..<_>::default() };
         let drawn = crate::html::page(&page);

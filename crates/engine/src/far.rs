@@ -28,7 +28,7 @@ use self::session::Session;
 pub use self::session::Way;
 pub use self::wire::{FarEnd, NOT_NAMED};
 use self::wire::{FromKeeper, NOBODY, ToKeeper};
-use crate::trial::trouble::Trouble;
+use crate::trial::Trouble;
 use crate::worker::protocol::ToWorker;
 use iolens_harness::frames::write_frame;
 

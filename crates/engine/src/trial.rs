@@ -6,7 +6,6 @@ mod cpus;
 mod pair;
 mod profile;
 mod servers;
-pub(crate) mod trouble;
 mod workers;
 
 use iolens_model::arm::ArmOutcome;
@@ -20,13 +19,41 @@ use iolens_sys::proc::Root;
 use iolens_sys::signal::Interrupts;
 
 use self::pair::Pair;
-use self::trouble::Trouble;
 use self::workers::Workers;
 use crate::far::Far;
 use crate::worker::protocol::{EndReport, EndSamples, EndSlice, Side};
 use iolens_harness::environment::Before;
 use iolens_net::{receivers, registry};
 use iolens_programs::spawn::Launch;
+
+/// Why a trial has no reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// Something failed.
+    Failed {
+        /// The slice that ran, if it is known.
+        slice: Option<usize>,
+        /// What happened, one clause.
+        what: String,
+        /// Whether the machine's limits do not allow the arm at all.
+        refused: bool,
+    },
+    /// It took longer than it may.
+    TimeUp,
+    /// The user wants to stop.
+    Interrupted,
+}
+
+impl Trouble {
+    /// Something failed before the first slice.
+    pub(crate) fn failed(what: impl Into<String>) -> Trouble {
+        Trouble::Failed { slice: None, what: what.into(), refused: false }
+    }
+}
+
+fn failed(what: impl Into<String>) -> Trouble {
+    Trouble::failed(what)
+}
 
 /// Runs a trial to its end, whatever that is. To be called on the main
 /// thread: workers die with the thread that started them.

@@ -5,7 +5,7 @@ use crate::number::InWords;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::Estimate;
-use iolens_stats::bound::{Standing, standing};
+use iolens_stats::physics::{Standing, standing};
 
 /// A copy moves each byte in, the line that it is written to in, and that one out.
 const COPY_SLACK: f64 = 3.0;

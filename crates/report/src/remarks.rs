@@ -13,10 +13,7 @@ use iolens_stats::remark::{
 use iolens_stats::remark::{Noise, Unusable, VerdictReason};
 
 use crate::number::{InWords, count, percent};
-
-mod events;
-
-use events::event;
+use crate::words::event;
 
 /// Everything that is remarked on a cell, each with the arm it is about.
 pub(crate) fn of_cell(cell: &CellAnalysis) -> impl Iterator<Item = String> {

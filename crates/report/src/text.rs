@@ -4,7 +4,7 @@
 use iolens_document::Joined;
 use std::collections::BTreeSet;
 
-use iolens_document::foreign;
+use iolens_document::plain;
 use iolens_document::table::{Table, left, right};
 use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader};
@@ -22,7 +22,7 @@ use crate::studies::entry::OfSetting;
 use iolens_document::sentence;
 
 pub use iolens_document::Style;
-pub use iolens_document::foreign::is_obeyed;
+pub use iolens_document::plain::is_obeyed;
 pub use iolens_document::sentence::hanging;
 pub use iolens_document::terminal::ESCAPES;
 pub(crate) use iolens_document::terminal::{BOLD, DIM, RED, YELLOW, heading};
@@ -222,7 +222,7 @@ pub fn origin(header: &RunHeader) -> Option<String> {
 /// than a name may have: in a file of somebody else it is any text.
 pub(crate) fn one_line(name: &str) -> String {
     const LONGEST: usize = 60;
-    let plain = foreign::shown(name);
+    let plain = plain::shown(name);
     if plain.chars().count() <= LONGEST {
         return plain;
     }

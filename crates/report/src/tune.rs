@@ -6,7 +6,7 @@ use iolens_model::command_line::{self, quoted};
 use iolens_model::file::Consumer;
 use iolens_model::tune::{CacheWish, Configuration, Facts, Pruned, Record, Task, Way, Work};
 use iolens_model::units::{Bytes, three_digits};
-use iolens_stats::bound::Standing;
+use iolens_stats::physics::Standing;
 use iolens_stats::tune::{Ratio, Share, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! What upkeep of the database says: which runs went, and what room they left.
 
 use iolens_document::Joined;
-use iolens_document::foreign;
+use iolens_document::plain;
 use iolens_model::run::Extent;
 use iolens_model::units::Bytes;
 
@@ -82,7 +82,7 @@ pub struct Taken<'a> {
 #[must_use]
 pub fn taken(file: &str, runs: &[Taken<'_>]) -> String {
     let width = runs.iter().map(|run| run.host.chars().count()).max().unwrap_or(0);
-    let mut out = format!("{}: {}\n", foreign::shown(file), number::count(runs.len(), "run"));
+    let mut out = format!("{}: {}\n", plain::shown(file), number::count(runs.len(), "run"));
     for run in runs {
         let nouns = ["trial", "phase", "sampled trial"];
         let of = run.counts.into_iter().zip(nouns).filter(|(n, _)| *n > 0);
@@ -92,7 +92,7 @@ pub fn taken(file: &str, runs: &[Taken<'_>]) -> String {
         let (id, fate, host, study) = (one_line(run.id), run.fate, run.host, run.study);
         out.push_str(&format!("  {fate:<13}  {id}  {host:<width$}  {study}, {held}{name}\n"));
         for line in run.why.lines() {
-            let line = foreign::shown(line.trim());
+            let line = plain::shown(line.trim());
             out.push_str(&format!("    {line}\n"));
         }
     }

@@ -34,8 +34,6 @@ mod trimmed;
 mod verdict;
 
 #[cfg(test)]
-mod idle_tests;
-#[cfg(test)]
 mod link_tests;
 #[cfg(test)]
 mod properties;

@@ -5,8 +5,6 @@ mod cell;
 mod draft;
 #[cfg(test)]
 mod group_tests;
-#[cfg(test)]
-mod isolated_tests;
 mod pairs;
 mod remarks;
 #[cfg(test)]

@@ -19,7 +19,6 @@ pub mod analyse;
 pub mod analysis;
 pub mod asked;
 pub mod attribution;
-pub mod bound;
 pub mod compare;
 mod contrast;
 mod cost_model;

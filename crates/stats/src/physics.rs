@@ -10,6 +10,8 @@
 mod counts;
 mod series;
 
+use crate::estimate::Interval;
+
 pub use counts::{
     ClockRange, InFlight, accepted, clock_ghz, completed, cpu_time, in_flight,
     instructions_per_cycle, mostly_waiting, ordered, part_of, received,
@@ -18,6 +20,28 @@ pub use series::{
     Flow, Rounded, SwitchRate, Switching, agreement, derived_latency, flat_throughput,
     steady_switching,
 };
+
+/// Where a rate stands to what should bound it: one above a bound shows that it is none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Standing {
+    /// It is this share of it.
+    Below(f64),
+    /// Its interval holds it.
+    At,
+    /// It is above it, which cannot be.
+    Above,
+}
+
+/// Where a share of a bound stands; the interval is that of the rate, in units of which the
+/// bound has `unit`.
+#[must_use]
+pub fn standing(share: f64, interval: Option<Interval>, unit: f64) -> Standing {
+    match interval {
+        _ if share <= 1.0 => Standing::Below(share),
+        Some(interval) if interval.low <= unit => Standing::At,
+        _ => Standing::Above,
+    }
+}
 
 /// A quantity that lies where it cannot, in the unit of the function that
 /// found it.

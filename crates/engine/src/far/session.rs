@@ -22,7 +22,7 @@ use super::cksum::Sum;
 use super::launcher::Launcher;
 use super::launcher::{Lines, Odd};
 use super::wire::{self, FarEnd, Frames, FromKeeper, ToKeeper};
-use crate::trial::trouble::Trouble;
+use crate::trial::Trouble;
 use crate::worker::protocol::{BUILD, PROTOCOL_VERSION};
 use iolens_programs::spawn::{self, Spawned};
 

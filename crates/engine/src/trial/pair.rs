@@ -8,8 +8,8 @@ use iolens_model::trial::Trial;
 use iolens_sys::signal::Interrupts;
 use iolens_sys::{clock, unix};
 
-use super::trouble::{Trouble, failed};
 use super::workers::{Workers, token};
+use super::{Trouble, failed};
 use crate::far::Far;
 use crate::far::wire::NOT_NAMED;
 use crate::stage::sink;

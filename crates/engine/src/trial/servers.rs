@@ -17,8 +17,8 @@ use iolens_sys::clock;
 use iolens_sys::proc::Root;
 use iolens_sys::signal::Interrupts;
 
+use super::Trouble;
 use super::cpus::{self, Ticks};
-use super::trouble::Trouble;
 use super::workers::Workers;
 use crate::worker::protocol::{
     ClientSlice, ClientTask, FromWorker, ServerSlice, ServerTask, Side, StageStep, ToWorker, Turn,

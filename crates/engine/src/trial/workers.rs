@@ -14,7 +14,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::signal::Interrupts;
 use iolens_sys::{clock, poll};
 
-use super::trouble::{Trouble, failed};
+use super::{Trouble, failed};
 use crate::far::wire::NOT_NAMED;
 use crate::far::{Far, Heard};
 use crate::worker::protocol::{

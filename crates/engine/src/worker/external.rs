@@ -16,7 +16,7 @@ mod program;
 
 use iolens_model::transport::Transport;
 
-use super::way::Way;
+use super::tx::Way;
 use iolens_net::entry::Ends;
 
 pub(crate) use self::gather::{Gathered, Gathering};

@@ -20,7 +20,6 @@ mod rx;
 mod sampling;
 mod serving;
 mod tx;
-mod way;
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};

@@ -8,8 +8,10 @@
 mod open;
 
 use iolens_model::axes::WorkingSet;
+use iolens_model::cell::Cell;
 use iolens_model::copy::ProgramStart;
 use iolens_model::outcome::ArmFact;
+use iolens_model::transport::Transport;
 use iolens_model::trial::{Slice, SliceKind, Work};
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
@@ -19,16 +21,39 @@ use super::bracket::{self, Bracket};
 use super::crew::{Crew, Stop, ThreadReport, ThreadSlice};
 use super::protocol::{EndReport, Failure};
 use super::sampling::StackSampler;
-use super::way::Way;
 use super::{facts, last_word, link, report};
 use crate::stage::sink;
 use iolens_file::arm::{Before, Ground};
 use iolens_harness::locked_memory::Limits;
 use iolens_harness::op::{Budget, Sender, Span};
 use iolens_harness::perf_control::{Counting, Listener};
-use iolens_net::entry::Ends;
+use iolens_net::entry::{Ends, Entry};
 use iolens_net::lane::Lane;
 use iolens_net::{lane, lead};
+
+/// How an arm sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Way {
+    /// Which ends it has.
+    pub(crate) ends: Ends,
+    /// What its messages travel over.
+    pub(crate) transport: Transport,
+    /// Whether it pins pages, which `RLIMIT_MEMLOCK` limits.
+    pub(crate) locks_memory: bool,
+}
+
+impl Way {
+    /// That of a primitive.
+    pub(crate) fn of(entry: &Entry) -> Way {
+        let &Entry { ends, transport, locks_memory, .. } = entry;
+        Way { ends, transport, locks_memory }
+    }
+
+    /// Whether there is a receiving end to what an arm sends.
+    pub(crate) fn is_received(&self, cell: &Cell) -> bool {
+        self.ends == Ends::Pair && cell.has_receiver()
+    }
+}
 
 /// Runs the sending end to its last slice.
 ///

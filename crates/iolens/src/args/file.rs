@@ -287,8 +287,8 @@ pub(crate) struct TuneHow {
     #[arg(long, value_name = "STATE", default_value = "as-is",
           value_parser = values::one::<CacheWish>)]
     pub(crate) cache: CacheWish,
-    /// Allow evicting the file from the page cache: before each trial with --cache cold; without it,
-    /// once (tune read only), to cache it again in large folios
+    /// Allow evicting the file from the page cache: before each trial with --cache cold; without
+    /// it, once (tune read only), to cache it again in large folios
     #[arg(long = "allow-evict")]
     pub(crate) evict: bool,
     /// Use at most this many threads [default: number of CPUs]

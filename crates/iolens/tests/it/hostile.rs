@@ -153,7 +153,9 @@ fn a_stored_plan_that_is_too_large_for_this_machine_is_measured_by_nobody() {
     let no_cpu = Plan { cpus: Some(vec![4095]), ..header.plan.clone() };
     let large = vec![Bytes(64), Bytes(4096), Bytes(1 << 30)];
     let large = Plan { sizes: large, threads: vec![1, 512], ..header.plan.clone() };
-    for (name, plan, part) in [("a", no_cpu, "cannot use CPU 4095"), ("b", large, "cannot ")] {
+    for (name, plan, part) in
+        [("a", no_cpu, "cannot use CPU 4095"), ("b", large, "do not fit in memory")]
+    {
         let db = database(&place, name, &RunHeader { plan, ..header.clone() });
         for line in [
             format!("explain {ID} 1 --db {db}"),

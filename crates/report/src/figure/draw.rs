@@ -24,6 +24,8 @@ const LABEL_INDENT: f64 = 14.0;
 const LABEL_GAP: f64 = 15.0;
 /// Height of a line of texts at an edge, and of the names of caches above the curves.
 const EDGE_LINE: f64 = 12.0;
+/// Room that a point's mark takes to each side.
+const MARK_RADIUS: f64 = 5.0;
 /// Height of the name of a bound that is far above the plot.
 const FAR_LINE: f64 = 14.0;
 /// Room that the name of a bound takes above its line.
@@ -206,17 +208,27 @@ impl Plot<'_> {
         }
         self.axes(svg);
         self.bounds(svg);
-        let curves = panel.series.iter().filter(|series| series.kind == Kind::Curve).count();
-        let mut shift = (1.0 - curves as f64) / 2.0;
-        for series in &panel.series {
-            let is_curve = series.kind == Kind::Curve;
-            self.series(svg, series, if is_curve { self.chart.apart * shift } else { 0.0 });
-            shift += if is_curve { 1.0 } else { 0.0 };
+        for (series, shift) in self.shifted() {
+            self.series(svg, series, shift);
         }
         self.edges(svg);
         if self.is_named {
             self.names(svg);
         }
+    }
+
+    /// Every series, with what its points stand aside of their place.
+    fn shifted(&self) -> impl Iterator<Item = (&Series, f64)> {
+        let is_curve = |series: &Series| series.kind == Kind::Curve;
+        let curves = self.panel.series.iter().filter(|series| is_curve(series)).count();
+        let mut steps = (1.0 - curves as f64) / 2.0;
+        self.panel.series.iter().map(move |series| {
+            if !is_curve(series) {
+                return (series, 0.0);
+            }
+            steps += 1.0;
+            (series, self.chart.apart * (steps - 1.0))
+        })
     }
 
     fn x(&self, place: f64) -> f64 {
@@ -343,8 +355,15 @@ impl Plot<'_> {
     fn edges(&self, svg: &mut Svg) {
         // Above the names of the caches there is no room.
         let (lowest, highest) = (self.bottom - 5.0, self.top + 2.0 * EDGE_LINE);
+        let marks = self.shifted().filter(|(series, _)| series.kind == Kind::Curve);
+        let marks = marks.flat_map(|(series, shift)| {
+            let inside = series.points.iter().filter(|point| self.panel.y.contains(point.value));
+            inside.map(move |point| {
+                (self.x(point.x) + shift, self.y(point.value) + MARK_RADIUS, MARK_RADIUS)
+            })
+        });
         // Middle, line and half a width of each.
-        let mut taken: Vec<(f64, f64, f64)> = Vec::new();
+        let mut taken: Vec<(f64, f64, f64)> = marks.collect();
         for series in self.panel.series.iter().filter(|series| series.kind == Kind::Curve) {
             let outside = series.points.iter().filter(|point| !self.panel.y.contains(point.value));
             let outside = outside.map(|point| {
@@ -360,7 +379,8 @@ impl Plot<'_> {
                 while taken.iter().any(|other| {
                     (other.0 - x).abs() < half + other.2 + 2.0
                         && (other.1 - y).abs() < EDGE_LINE - 1.0
-                }) {
+                }) && (self.top..self.bottom).contains(&(y + step))
+                {
                     y += step;
                 }
                 taken.push((x, y, half));

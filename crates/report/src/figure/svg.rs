@@ -1,7 +1,7 @@
 //! SVG elements as text.
 
 use iolens_document::Joined;
-use iolens_document::foreign;
+use iolens_document::plain;
 
 use super::style::{Look, Marker};
 use crate::number::InWords;
@@ -203,7 +203,7 @@ pub(super) fn fold_at(text: &str, mark: &str, size: f64, room: f64) -> Vec<Strin
 /// Text that is safe in XML content and attributes. Characters that XML 1.0
 /// cannot carry become blanks.
 pub(super) fn escape(text: &str) -> String {
-    let safe = foreign::shown(text).replace('&', "&amp;");
+    let safe = plain::shown(text).replace('&', "&amp;");
     safe.replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

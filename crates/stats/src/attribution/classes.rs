@@ -181,6 +181,11 @@ const RULES: &[Rule] = &[
             "copy_iovec_from_user",
             "move_addr_to_kernel",
             "move_addr_to_user",
+            // kernel/seccomp.c, kernel/entry/common.c: what looks at each call.
+            "__secure_computing",
+            "__seccomp_filter",
+            "seccomp_*",
+            "syscall_trace_*",
         ],
     },
     // kernel/sched: a wake-up in softirq costs an interrupt of another CPU,
@@ -245,6 +250,9 @@ const RULES: &[Rule] = &[
             "copy_to_user_iter*",
             "simple_copy_to_iter",
             "copyout*",
+            // drivers/char/mem.c: zeros are written where they are read to.
+            "read_zero",
+            "read_iter_zero",
         ],
     },
     Rule {
@@ -407,6 +415,21 @@ const RULES: &[Rule] = &[
             "__arm64_sys_io_uring_*",
         ],
     },
+    // fs/read_write.c, fs/file.c: what every file has in common, whatever it is of.
+    Rule {
+        class: Class::PageCache,
+        names: &[
+            "vfs_*",
+            "ksys_read",
+            "ksys_write",
+            "rw_verify_area",
+            "security_file_*",
+            "fsnotify*",
+            "__fget*",
+            "fdget*",
+            "fput*",
+        ],
+    },
 ];
 
 /// Of every system call's stack these are the outermost functions, so they say something of the
@@ -478,6 +501,10 @@ mod tests {
             Class::PagePinning,
         );
         check("recv;do_syscall_64_[k];tcp_recvmsg_[k];_copy_to_iter_[k]", Class::CopyToUser);
+        check("read;ksys_read_[k];vfs_read_[k];read_zero_[k];rep_stos_[k]", Class::CopyToUser);
+        check("read;ksys_read_[k];vfs_read_[k];rw_verify_area_[k]", Class::PageCache);
+        check("write;ksys_write_[k];vfs_write_[k];sock_write_iter_[k]", Class::Socket);
+        check("read;do_syscall_64_[k];__secure_computing_[k]", Class::SyscallEntry);
         check("recv;do_syscall_64_[k];tcp_recvmsg_[k];schedule_timeout_[k]", Class::Scheduler);
         check("main;entry_SYSCALL_64_[k]", Class::SyscallEntry);
         check(
@@ -511,15 +538,15 @@ mod tests {
 
     #[test]
     fn a_system_call_that_no_rule_knows_is_not_its_entry() {
-        const READ: &str = "read;entry_SYSCALL_64_after_hwframe_[k];do_syscall_64_[k]";
-        check(&format!("{READ};ksys_read_[k];vfs_read_[k];read_zero_[k]"), Class::Unattributed);
-        check("read;el0_svc_[k];invoke_syscall_[k];read_zero_[k]", Class::Unattributed);
+        const CALL: &str = "call;entry_SYSCALL_64_after_hwframe_[k];do_syscall_64_[k]";
+        check(&format!("{CALL};__do_sys_getrandom_[k];chacha_block_[k]"), Class::Unattributed);
+        check("call;el0_svc_[k];invoke_syscall_[k];chacha_block_[k]", Class::Unattributed);
         let thunk = "srso_alias_return_thunk_[k];srso_alias_safe_ret_[k]";
-        check(&format!("{READ};ksys_read_[k];read_zero_[k];{thunk}"), Class::Unattributed);
-        check(&format!("{READ};read_zero_[k];__x86_return_thunk_[k]"), Class::Unattributed);
-        check(&format!("{READ};x64_sys_call_[k];{thunk}"), Class::SyscallEntry);
-        check(&format!("{READ};__x64_sys_getppid_[k]"), Class::SyscallEntry);
-        check(&format!("{READ};syscall_exit_to_user_mode_[k]"), Class::SyscallEntry);
+        check(&format!("{CALL};chacha_block_[k];{thunk}"), Class::Unattributed);
+        check(&format!("{CALL};chacha_block_[k];__x86_return_thunk_[k]"), Class::Unattributed);
+        check(&format!("{CALL};x64_sys_call_[k];{thunk}"), Class::SyscallEntry);
+        check(&format!("{CALL};__x64_sys_getppid_[k]"), Class::SyscallEntry);
+        check(&format!("{CALL};syscall_exit_to_user_mode_[k]"), Class::SyscallEntry);
         check("run;getppid;[syscall_exit]_[k]", Class::SyscallEntry);
     }
 

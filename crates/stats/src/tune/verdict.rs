@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use super::paired::{Ratio, Rounds};
 use super::{BOUND_SHARE, DELTA, pairs_of};
-use crate::bound::{Standing, standing};
 use crate::estimate::Interval;
 use crate::interval::count;
+use crate::physics::{Standing, standing};
 
 /// The winner against something else in the final.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -9,7 +9,7 @@ use iolens_model::units::{Bytes, Nanos};
 use super::super::crew::{Crew, Stop};
 use super::super::external::{self, Bystander, LoopedProgram, Looping, SendingProgram};
 use super::super::link;
-use super::super::way::Way;
+use super::Way;
 use iolens_file::arm::ReadGround;
 use iolens_file::copy;
 use iolens_harness::op::Sender;
