@@ -51,10 +51,6 @@ impl Trouble {
     }
 }
 
-fn failed(what: impl Into<String>) -> Trouble {
-    Trouble::failed(what)
-}
-
 /// Runs a trial to its end, whatever that is. To be called on the main
 /// thread: workers die with the thread that started them.
 #[must_use]

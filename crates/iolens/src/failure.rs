@@ -5,6 +5,8 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use iolens_engine::Interrupts;
+use iolens_harness::host;
+use iolens_model::host::HostFacts;
 use iolens_store::StoreError;
 
 /// Exit code 1: `--strict` found something undecided or invalid, `audit`
@@ -66,6 +68,16 @@ pub(crate) use {unusable, usage};
 /// This program, of which workers are started.
 pub(crate) fn this_program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|e| unusable!("cannot find the program that runs: {e}"))
+}
+
+/// All that is known of this machine.
+pub(crate) fn this_host() -> Result<HostFacts, Failure> {
+    host::read(&host::Root::real()).map_err(Failure::unusable)
+}
+
+/// What this machine has room for.
+pub(crate) fn this_hosts_limits() -> Result<HostFacts, Failure> {
+    host::limits(&host::Root::real()).map_err(Failure::unusable)
 }
 
 /// An ear for signals.

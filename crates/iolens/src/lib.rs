@@ -33,7 +33,7 @@ use iolens_model::axes::Study;
 use iolens_model::plan::Plan;
 
 use crate::args::{Args, Command, Run};
-use crate::failure::Failure;
+use crate::failure::{Failure, this_hosts_limits};
 
 /// The binary's `main`: what the process was started with, and how it ends.
 #[must_use]
@@ -177,7 +177,7 @@ pub fn plan_of(name: &str, text: &str) -> Result<Plan, String> {
     let of_file = || {
         let asked = request::asked_in(name, text)?;
         let plan = request::plan(asked, SEED, &|_| Ok(()))?.plan;
-        let here = host::limits(&host::Root::real()).map_err(Failure::unusable)?;
+        let here = this_hosts_limits()?;
         runner::check(&plan, &here)?;
         Ok(plan)
     };

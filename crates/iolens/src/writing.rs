@@ -52,7 +52,7 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], overwrite: bool) -> Result<()
         return Err(exists(path));
     }
     if !overwrite {
-        // What comes meanwhile was not meant either.
+        // A file that appears meanwhile is not replaced either.
         let (folder, name) = place(path)?;
         return folder.create(&name, bytes, MODE).map_err(|errno| match errno {
             Errno::EEXIST => exists(path),
@@ -78,7 +78,7 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], overwrite: bool) -> Result<()
     }
 }
 
-/// Writes to what is no file. One that has taken its place meanwhile is left alone.
+/// Writes to a device, a pipe or a terminal; not to a file that has taken its place meanwhile.
 fn write_into(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut opened = OpenOptions::new().write(true).open(path)?;
     if opened.metadata()?.is_file() {

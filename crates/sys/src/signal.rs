@@ -234,8 +234,8 @@ pub fn ignore_file_size_limit() -> Result<(), Errno> {
     set_handler(libc::SIGXFSZ, libc::SIG_IGN)
 }
 
-/// Has children waited for, whoever started this process ignores theirs: an ignored SIGCHLD
-/// outlives execve(2), and children would go as they end, their numbers with them.
+/// Stops ignoring SIGCHLD, which a parent may have ignored and which execve(2) keeps so: children
+/// would vanish as they end, and their numbers could become those of others.
 ///
 /// Errors: none for SIGCHLD; passed on if there is one.
 pub fn wait_for_children() -> Result<(), Errno> {

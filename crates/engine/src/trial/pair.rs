@@ -8,8 +8,8 @@ use iolens_model::trial::Trial;
 use iolens_sys::signal::Interrupts;
 use iolens_sys::{clock, unix};
 
+use super::Trouble;
 use super::workers::{Workers, token};
-use super::{Trouble, failed};
 use crate::far::Far;
 use crate::far::wire::NOT_NAMED;
 use crate::stage::sink;
@@ -43,7 +43,7 @@ impl<'a> Pair<'a> {
             Direction::Rx => Side::Tx,
         });
         if trial.hosts.is_none() && trial.cell.topology().is_some_and(Topology::is_apart) {
-            return Err(failed(NOT_NAMED));
+            return Err(Trouble::failed(NOT_NAMED));
         }
         let mut sockets = sockets(trial)?;
         for &side in sides {
@@ -108,7 +108,7 @@ impl<'a> Pair<'a> {
         }
         match reports {
             [Some(tx), rx] if rx.is_none() == trial.cell.is_alone() => Ok((tx, rx)),
-            _ => Err(failed("a worker reported twice")),
+            _ => Err(Trouble::failed("a worker reported twice")),
         }
     }
 
@@ -133,7 +133,7 @@ fn sockets(trial: &Trial) -> Result<Vec<OwnedFd>, Trouble> {
         return Ok(Vec::new());
     }
     let (near, far) = unix::pair(BUFFER_BYTES, link::stall_limit(trial))
-        .map_err(|error| failed(error.to_string()))?;
+        .map_err(|error| Trouble::failed(error.to_string()))?;
     Ok(vec![near, far])
 }
 

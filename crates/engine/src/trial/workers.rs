@@ -14,7 +14,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::signal::Interrupts;
 use iolens_sys::{clock, poll};
 
-use super::{Trouble, failed};
+use super::Trouble;
 use crate::far::wire::NOT_NAMED;
 use crate::far::{Far, Heard};
 use crate::worker::protocol::{
@@ -114,7 +114,8 @@ fn start_here(
     environment: &[(&str, &str)],
     socket: Option<OwnedFd>,
 ) -> Result<Stands, Trouble> {
-    let Spawned { child, stdin, stdout } = spawn(launch, environment, socket).map_err(failed)?;
+    let Spawned { child, stdin, stdout } =
+        spawn(launch, environment, socket).map_err(Trouble::failed)?;
     Ok(Stands::Here { child, orders: Some(writer(stdin)), stdout })
 }
 
@@ -161,7 +162,7 @@ impl<'a> Workers<'a> {
     pub(crate) fn start_there(&mut self, name: &str, end: Side) -> Result<(), Trouble> {
         let padding = self.padding();
         let environment = [(PADDING_VARIABLE, padding.as_str()), (END_VARIABLE, end.short())];
-        let Some(far) = &mut self.far else { return Err(failed(NOT_NAMED)) };
+        let Some(far) = &mut self.far else { return Err(Trouble::failed(NOT_NAMED)) };
         let number = far.start(&environment, self.interrupts)?;
         self.workers.push(Worker::new(name.to_owned(), Stands::There(number)));
         Ok(())
@@ -186,7 +187,9 @@ impl<'a> Workers<'a> {
         let mut builds = Vec::new();
         for _ in 0..self.workers.len() {
             let answer = self.answer(deadline_ns).map_err(|trouble| match trouble {
-                Trouble::TimeUp => failed("a worker did not say hello within 10 s of its start"),
+                Trouble::TimeUp => {
+                    Trouble::failed("a worker did not say hello within 10 s of its start")
+                }
                 other => other,
             });
             match answer? {
@@ -195,7 +198,7 @@ impl<'a> Workers<'a> {
                     builds.push(build);
                 }
                 (index, FromWorker::Hello { protocol, build }) => {
-                    return Err(failed(format!(
+                    return Err(Trouble::failed(format!(
                         "the {} worker (build {build}) speaks protocol {protocol}, this iolens \
                          (build {BUILD}) speaks {PROTOCOL_VERSION}: use builds that speak the same \
                          protocol",
@@ -225,7 +228,7 @@ impl<'a> Workers<'a> {
     pub(crate) fn pid(&self, index: usize) -> Result<u32, Trouble> {
         match &self.workers[index].stands {
             Stands::Here { child, .. } => Ok(child.id()),
-            Stands::There(_) => Err(failed("network namespaces are of one machine")),
+            Stands::There(_) => Err(Trouble::failed("network namespaces are of one machine")),
         }
     }
 
@@ -267,7 +270,7 @@ impl<'a> Workers<'a> {
 
     /// What is said of one that says something that it was not asked for.
     pub(crate) fn out_of_turn(&self, index: usize) -> Trouble {
-        failed(format!("the {} worker spoke out of turn", self.workers[index].name))
+        Trouble::failed(format!("the {} worker spoke out of turn", self.workers[index].name))
     }
 
     /// Puts a sending and a receiving worker into a network namespace each, with a veth
@@ -372,7 +375,7 @@ impl<'a> Workers<'a> {
                     Ok(Some(message)) => return Ok(Event::Message(index, message)),
                     Ok(None) => {}
                     Err(e) => {
-                        return Err(failed(format!(
+                        return Err(Trouble::failed(format!(
                             "the {} worker sent what is not our protocol: {e}",
                             worker.name
                         )));
@@ -411,7 +414,7 @@ impl<'a> Workers<'a> {
         let ready = match poll::readable(&fds, timeout_ns) {
             Ok(ready) => ready,
             Err(Errno::EINTR) => return Ok(None),
-            Err(e) => return Err(failed(format!("cannot wait for the workers: {e}"))),
+            Err(e) => return Err(Trouble::failed(format!("cannot wait for the workers: {e}"))),
         };
         for (&index, _) in here.iter().zip(&ready).filter(|(_, ready)| **ready) {
             if self.hear_here(index)? {
@@ -433,7 +436,9 @@ impl<'a> Workers<'a> {
             Ok(0) => *ended = true,
             Ok(n) => buffer.extend(&piece[..n]),
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(failed(format!("cannot read from the {name} worker: {e}"))),
+            Err(e) => {
+                return Err(Trouble::failed(format!("cannot read from the {name} worker: {e}")));
+            }
         }
         Ok(*ended)
     }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use iolens_engine::clock;
-use iolens_harness::host;
 use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader, StoppedBy};
 use iolens_report::ab;
@@ -14,7 +13,9 @@ use iolens_stats::ab::AbAnalysis;
 use crate::args::{Ab, FormedResultArgs, Run as RunArgs, Show};
 use crate::commands::run::{Session, header, random, said_of};
 use crate::commands::{keep, run};
-use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE, UNDECIDED, unusable, usage};
+use crate::failure::{
+    FOUND, Failure, INTERRUPTED, NOTHING_USABLE, UNDECIDED, this_host, unusable, usage,
+};
 use crate::progress::Progress;
 use crate::request::ab::AbBesides;
 use crate::request::{self, Request};
@@ -41,7 +42,7 @@ pub(crate) fn ab(args: &Ab, typed: &[String]) -> Result<ExitCode, Failure> {
     output::notes(request::ab::unfilled(&plan));
     let mut session = Session::open(&database, args.wait)?;
     let begin_ns = clock::monotonic_ns();
-    let host = host::read(&host::Root::real()).map_err(Failure::unusable)?;
+    let host = this_host()?;
     runner::check_cpus(plan.cpus.as_deref().unwrap_or_default(), &host.cpus)?;
     let request = Request { plan, name: besides.name, notes: Vec::new() };
     let header = RunHeader { programs, ..header(request, typed, host) };

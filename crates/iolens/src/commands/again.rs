@@ -8,7 +8,6 @@ use std::process::ExitCode;
 use iolens_engine::far::Far;
 use iolens_engine::trial;
 use iolens_engine::worker::protocol::BUILD;
-use iolens_harness::host;
 use iolens_model::axes::Study;
 use iolens_model::command_line;
 use iolens_model::external::External;
@@ -26,7 +25,7 @@ use crate::commands::run::{
     Form, How, PERF_LIMIT, Session, answer, check_again, conclude, conducted, exit_code, new_id,
     paged, prepared, random, said_of,
 };
-use crate::failure::{Failure, INTERRUPTED, NOTHING_USABLE, unusable, usage};
+use crate::failure::{Failure, INTERRUPTED, NOTHING_USABLE, this_host, unusable, usage};
 use crate::progress::Progress;
 use crate::request::{self, Request};
 use crate::runner::{self, Means};
@@ -153,7 +152,7 @@ pub(crate) fn resume(args: &args::Resume) -> Result<ExitCode, Failure> {
              its numbers and the command that measures again"
         ));
     }
-    let host = host::read(&host::Root::real()).map_err(Failure::unusable)?;
+    let host = this_host()?;
     let plan = without_drops(Plan {
         budget: args.budget.unwrap_or(run.header.plan.budget),
         ..run.header.plan.clone()
@@ -237,7 +236,7 @@ fn refuse(header: &RunHeader, place: &str, changes: &[Change]) -> Result<(), Fai
 pub(crate) fn confirm(args: &Confirm, typed: &[String]) -> Result<ExitCode, Failure> {
     let db = args.result.db.as_deref();
     let (run, analysis, database) = summed(db, &args.run)?;
-    let host = host::read(&host::Root::real()).map_err(Failure::unusable)?;
+    let host = this_host()?;
     admit("confirm", &run.header, &run.header.plan, &host, &args.allow)?;
     let plans = request::confirm::plans(&run.header, &analysis, args.budget, || random() >> 16)?;
     for change in run.header.changes(BUILD, &host) {
@@ -323,7 +322,7 @@ pub(super) fn rerun(
     let database = places::existing_database(args.result.db.as_deref())?;
     let header = stored::header(args.result.db.as_deref(), &args.run_a)?;
     let plan = plan_of_both(args, &header)?;
-    let host = host::read(&host::Root::real()).map_err(Failure::unusable)?;
+    let host = this_host()?;
     admit("rerun", &header, &plan, &host, &args.rerun.allow)?;
     refuse_apart(&plan)?;
     let (program, build) = other_build(program)?;

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use iolens_engine::stage;
 use iolens_engine::worker::protocol::BUILD;
-use iolens_harness::host;
 use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::plan::Plan;
@@ -18,7 +17,7 @@ use iolens_store::{Store, StoreError};
 
 use crate::args::Ask;
 use crate::commands::run::{How, check_here, conducted, exit_code, paged, random, said_of};
-use crate::failure::{Failure, NOTHING_USABLE, unusable, usage};
+use crate::failure::{Failure, NOTHING_USABLE, this_host, unusable, usage};
 use crate::output::style;
 use crate::request::asked as request;
 use crate::stored::load;
@@ -30,7 +29,7 @@ const RUNS_READ_MAX: usize = 4;
 
 /// Answers.
 pub(crate) fn ask(args: &Ask, typed: &[String]) -> Result<ExitCode, Failure> {
-    let host = host::read(&host::Root::real()).map_err(Failure::unusable)?;
+    let host = this_host()?;
     if let Some(wanted) = &args.run {
         return answer_from(args, wanted, &host);
     }

@@ -8,7 +8,6 @@ use iolens_engine::by_hand::Conditions;
 use iolens_engine::by_hand::recv::{Connected, Wish};
 use iolens_engine::by_hand::send::{Listening, Offer};
 use iolens_engine::{Interrupts, clock};
-use iolens_harness::host;
 use iolens_model::load::{Arrivals, Length, Pace};
 use iolens_model::outcome::Status;
 use iolens_model::plan::SocketOptions;
@@ -26,7 +25,7 @@ use iolens_server::{News, Running, ServeOptions, Server};
 use serde_json::json;
 
 use crate::args::{self, BothEnds, NetEnd};
-use crate::failure::{Failure, INTERRUPTED, catch, unusable, usage};
+use crate::failure::{Failure, INTERRUPTED, catch, this_hosts_limits, unusable, usage};
 use crate::output::{self, style};
 use crate::runner;
 use crate::studies::net::{known_method, known_receiver};
@@ -46,7 +45,7 @@ pub(crate) fn net(args: &args::Net) -> Result<ExitCode, Failure> {
 
 fn send(args: &args::NetSend) -> Result<ExitCode, Failure> {
     let offer = offer(args)?;
-    let host = host::limits(&host::Root::real()).map_err(Failure::unusable)?;
+    let host = this_hosts_limits()?;
     offer.check(&host).map_err(|why| cannot("send", &args.primitive, &why))?;
     let addresses = args.listen.resolve().map_err(Failure::usage)?;
     let mut interrupts = catch()?;
@@ -135,7 +134,7 @@ fn conditions(args: &BothEnds, receive_bytes: Bytes) -> Result<Conditions, Failu
 /// The processors that are asked for, each of which this process may use.
 fn usable_cpus(asked: Option<&Vec<u32>>) -> Result<Option<Vec<u32>>, Failure> {
     if let Some(cpus) = asked {
-        let here = host::limits(&host::Root::real()).map_err(Failure::unusable)?;
+        let here = this_hosts_limits()?;
         runner::check_cpus(cpus, &here.cpus)?;
     }
     Ok(asked.cloned())
@@ -198,7 +197,7 @@ pub(crate) fn serve(args: &args::Serve) -> Result<ExitCode, Failure> {
     let cpus = usable_cpus(args.cpus.as_ref())?;
     let all = match &cpus {
         Some(cpus) => cpus.len(),
-        None => host::limits(&host::Root::real()).map_err(Failure::unusable)?.cpus.len(),
+        None => this_hosts_limits()?.cpus.len(),
     };
     let workers = args.workers.unwrap_or_else(|| u32::try_from(all.max(1)).unwrap_or(u32::MAX));
     let addresses = args.listen.resolve().map_err(Failure::usage)?;

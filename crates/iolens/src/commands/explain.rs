@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use iolens_engine::stage;
 use iolens_file::copy::copiers;
-use iolens_harness::host;
 use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::Status;
@@ -22,7 +21,7 @@ use crate::args;
 use crate::args::{Allow, Permission};
 use crate::commands::again;
 use crate::commands::run::{Session, paged, prepared, said_of};
-use crate::failure::{Failure, INTERRUPTED, unusable, usage};
+use crate::failure::{Failure, INTERRUPTED, this_host, unusable, usage};
 use crate::runner::{self, Question, is_compared};
 use crate::stored::load;
 use crate::sysctls::Sysctls;
@@ -135,7 +134,7 @@ fn sample(
     arms: &[String],
     database: &Path,
 ) -> Result<bool, Failure> {
-    let host = host::read(&host::Root::real()).map_err(Failure::unusable)?;
+    let host = this_host()?;
     let plan = sampled_plan(&run.header.plan, &args.allow);
     again::admit("sample for", &run.header, &plan, &host, &args.allow)?;
     refuse_change(&run.header, &host)?;

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use iolens_engine::clock;
-use iolens_harness::host;
 use iolens_model::host::HostFacts;
 use iolens_report::json::SCHEMA;
 use iolens_report::upkeep;
@@ -14,7 +13,7 @@ use iolens_store::{Fate, Imported, Importing, Source, Store, StoreError};
 use serde_json::{Value, json};
 
 use crate::commands::run::take_lock;
-use crate::failure::{Failure, NOTHING_USABLE, usage};
+use crate::failure::{Failure, NOTHING_USABLE, this_host, usage};
 use crate::{args, output, places};
 
 /// Why an import waits for a run.
@@ -37,7 +36,7 @@ impl Done<'_> {
 pub(crate) fn import(args: &args::Import) -> Result<ExitCode, Failure> {
     let database = places::database(args.result.db.as_deref())?;
     refuse_itself(&args.files, &database)?;
-    let here = host::read(&host::Root::real()).map_err(Failure::unusable)?;
+    let here = this_host()?;
     let done = if args.dry_run {
         taken(args, &mut untouched(&database)?, &here)
     } else {

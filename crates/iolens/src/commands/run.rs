@@ -30,7 +30,7 @@ use iolens_store::Store;
 
 use crate::axes::help;
 use crate::commands::outlook;
-use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE, catch, unusable};
+use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE, catch, this_host, unusable};
 use crate::progress::Progress;
 use crate::request::{self, Request};
 use crate::runner::{self, FirstLook, Means};
@@ -62,7 +62,7 @@ pub(crate) fn run(run: args::Run, typed: &[String]) -> Result<ExitCode, Failure>
     };
     let request = request::plan(asked, random() >> 16, &available)?;
     output::notes(&request.notes);
-    let host = host::read(&host::Root::real()).map_err(Failure::unusable)?;
+    let host = this_host()?;
     check_here(&request.plan, &host)?;
     let look = runner::first_look(&request.plan, &host);
     let database = places::database(flags.db.as_deref())?;

@@ -91,7 +91,7 @@ impl Build {
     }
 }
 
-/// Marks what a trial measured while clocks ran and processes did not: nobody is to blame.
+/// Marks a trial during which clocks ran on and processes stood still. No arm is to blame.
 pub(super) fn refuse_stopped(outcome: &mut TrialOutcome) {
     const WHY: &str = "iolens was stopped (SIGTSTP or SIGSTOP) while it ran";
     if outcome.status == Status::Failed {

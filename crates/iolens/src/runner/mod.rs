@@ -395,7 +395,7 @@ impl<'a> Course<'a> {
         let trial = self.with_files(trial);
         let Means { interrupts, far, .. } = &mut self.means;
         let outcome = self.builds[0].conduct(&trial, far.as_deref_mut(), interrupts)?;
-        // No gate has looked at it yet: it was stopped.
+        // Gates have not judged it, so it is invalid because iolens was stopped (Ctrl-Z).
         if outcome.arms.iter().any(|arm| arm.status == Status::Invalid) {
             return self.probe(cell, (group, only), share, found);
         }

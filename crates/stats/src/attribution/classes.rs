@@ -181,7 +181,7 @@ const RULES: &[Rule] = &[
             "copy_iovec_from_user",
             "move_addr_to_kernel",
             "move_addr_to_user",
-            // kernel/seccomp.c, kernel/entry/common.c: what looks at each call.
+            // kernel/seccomp.c, kernel/entry/common.c: filters and tracers of every call.
             "__secure_computing",
             "__seccomp_filter",
             "seccomp_*",
@@ -250,7 +250,7 @@ const RULES: &[Rule] = &[
             "copy_to_user_iter*",
             "simple_copy_to_iter",
             "copyout*",
-            // drivers/char/mem.c: zeros are written where they are read to.
+            // drivers/char/mem.c: zeros, written straight into the reader's memory.
             "read_zero",
             "read_iter_zero",
         ],
@@ -415,7 +415,7 @@ const RULES: &[Rule] = &[
             "__arm64_sys_io_uring_*",
         ],
     },
-    // fs/read_write.c, fs/file.c: what every file has in common, whatever it is of.
+    // fs/read_write.c, fs/file.c: the layer that all files share.
     Rule {
         class: Class::PageCache,
         names: &[

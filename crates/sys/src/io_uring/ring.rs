@@ -20,7 +20,7 @@ use super::setup::{SetupFlags, await_poll_thread};
 use crate::errno::Errno;
 use crate::process;
 
-/// Numbers of io_uring_register(2), for what one thread calls its rings by.
+/// Operations of io_uring_register(2) that give a ring an index in the calling thread.
 const IORING_REGISTER_RING_FDS: u32 = 20;
 const IORING_UNREGISTER_RING_FDS: u32 = 21;
 
@@ -38,7 +38,7 @@ pub(super) struct Ring<M> {
     own_index: Option<OwnIndex>,
 }
 
-/// What a thread that has registered a ring calls it by.
+/// The index of a registered ring, which holds in one thread.
 #[derive(Debug, Clone, Copy)]
 struct OwnIndex {
     index: RawFd,
@@ -97,7 +97,7 @@ impl<M> Ring<M> {
         Ok(())
     }
 
-    /// Has this thread, which alone may use the ring from here on, call it by an index of its own.
+    /// Registers the ring with this thread, which alone may use it from then on.
     pub(super) fn register_itself(&mut self) -> Result<(), Errno> {
         let data = u64::from(self.uring.as_raw_fd().unsigned_abs());
         // At any index that is free.
@@ -107,7 +107,7 @@ impl<M> Ring<M> {
         Ok(())
     }
 
-    /// io_uring_register(2) of what a thread calls its rings by; the index.
+    /// Registers the ring's index or takes it back; the index.
     fn name_itself(&self, operation: u32, mut update: OwnIndexUpdate) -> Result<RawFd, Errno> {
         let (fd, one) = (self.uring.as_raw_fd(), 1u32);
         // SAFETY: the kernel reads and writes one update, which lives on this stack.
@@ -288,7 +288,7 @@ impl<M> Drop for Ring<M> {
             // They would stay open as long.
             let _ = self.uring.submitter().unregister_files();
         }
-        // Another thread has rings of its own by this index.
+        // In another thread, this index may stand for another ring.
         if let Some(own) = self.own_index.filter(|own| own.thread == process::thread_id()) {
             let offset = own.index.cast_unsigned();
             let update = OwnIndexUpdate { offset, reserved: 0, data: 0 };

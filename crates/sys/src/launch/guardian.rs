@@ -1,12 +1,12 @@
-//! What kills the process groups of programs when who started them is killed: the kernel kills the
-//! first process of each (`PR_SET_PDEATHSIG`), and nobody else would kill those that it started.
+//! Kills the process groups of programs if iolens is killed. The kernel kills the first process of
+//! each group (`PR_SET_PDEATHSIG`), but not the processes that this one has started.
 //!
 //! A guardian is forked for a thread that asks for one, before it has anything to measure: after a
 //! fork the next write to each page copies it. It waits for the end of a pipe, whose other end only
 //! that thread's process has, and then kills the groups whose numbers stand in memory that both
-//! see. The kernel writes a number there as it makes the process
-//! (`CLONE_PARENT_SETTID`), and who waits for the end takes it out: neither is a system call of its
-//! own, and the guardian sleeps all the while. What leaves its group is not found.
+//! see. The kernel writes a number there as it makes the process (`CLONE_PARENT_SETTID`), and
+//! waiting for that process takes the number out again. Neither costs a system call, and the
+//! guardian sleeps meanwhile. A process that leaves its group is not found.
 //!
 //! # Safety
 //! The guardian is forked off and makes async-signal-safe calls only (signal-safety(7)), on its own
@@ -84,7 +84,7 @@ impl Guardian {
         let (theirs, ours) = pipe::open(1)?;
         let highest = highest_descriptor();
         let blocked = SignalsBlocked::all();
-        // Without a signal at its end: nobody who waits for any child of his waits for this one.
+        // Without a signal at its end, so that waiting for any child does not find it.
         // SAFETY: as fork(2) calls it: the child goes on here, on a copy of this stack, and ends
         // in `guard`.
         let child = unsafe { libc::syscall(libc::SYS_clone, c_long::from(0), 0, 0, 0, 0) };
@@ -101,7 +101,7 @@ impl Guardian {
 
     fn place(&self) -> Option<Place> {
         let mut numbers = self.groups.rows().iter().flatten();
-        // Nobody else takes one; who has one may give it back.
+        // Only this thread takes numbers; any thread may give one back.
         let at = numbers.position(|number| number.load(Ordering::Acquire) == 0)?;
         let place = Place { groups: Arc::clone(&self.groups), at };
         place.number().store(TAKEN, Ordering::Release);
@@ -109,7 +109,7 @@ impl Guardian {
     }
 }
 
-/// It ends with its thread, even where a fork of this process has the other end of the pipe, too.
+/// It ends with its thread, even if a fork of this process holds the other end of the pipe too.
 impl Drop for Guardian {
     fn drop(&mut self) {
         if self.of != std::process::id() {
@@ -149,9 +149,9 @@ fn guard(pipe: RawFd, highest: u32, groups: &SharedNumbers) -> ! {
     // SAFETY: every call is async-signal-safe, and takes numbers or what lives on this stack.
     // Signals are blocked, as they were in the parent.
     unsafe {
-        // Neither a terminal nor who kills the group of iolens is to end it.
+        // Killing the process group of iolens, as a terminal does, must not end it.
         libc::setsid();
-        // It outlives who kills what is called iolens.
+        // `pkill iolens` must not end it.
         libc::prctl(libc::PR_SET_NAME, c"guard-programs".as_ptr());
         close_all_but(pipe.unsigned_abs(), highest);
         let mut byte = 0u8;
@@ -166,8 +166,8 @@ fn kill_all(groups: &SharedNumbers) {
     for number in groups.rows().iter().flatten() {
         let low = (number.load(Ordering::Acquire) & (TAKEN - 1)).cast_signed();
         if let Ok(leader @ 2..) = pid_t::try_from(low) {
-            // SAFETY: takes numbers. Who waits for the leader, which keeps the number until then,
-            // takes it out before.
+            // SAFETY: takes numbers. The leader keeps its number until it is waited for, and the
+            // number is taken out before that.
             unsafe { libc::kill(-leader, libc::SIGKILL) };
         }
     }
@@ -180,7 +180,7 @@ fn highest_descriptor() -> u32 {
     numbers.max().unwrap_or(1 << 16)
 }
 
-/// Closes every descriptor but one: nobody is to wait for the end of what the guardian has.
+/// Closes every descriptor but one: an open copy would keep files and pipes of iolens alive.
 ///
 /// # Safety
 /// Nobody in this process may use another one from here on.

@@ -1,5 +1,7 @@
 //! What follows from runs that read, write or copy files.
 
+use std::borrow::Cow;
+
 use iolens_model::axes::Study;
 use iolens_model::cell::Cell;
 use iolens_model::file::{CacheState, WritingFacts};
@@ -70,17 +72,18 @@ pub enum Limiting {
 
 /// The run with the engines that are ranked: of those that write without durable ones, where
 /// several have an answer of their own and the baseline is none of them.
-pub(crate) fn ranked(run: &Run, analysis: &Analysis) -> Analysis {
-    let mut own = analysis.clone();
+pub(crate) fn ranked<'a>(run: &Run, analysis: &'a Analysis) -> Cow<'a, Analysis> {
     let has_own_answer = run.header.plan.study() == Study::Write
         && has_several_durable(run, analysis)
         && !is_durable(run, &run.header.plan.baseline);
-    if has_own_answer {
-        for cell in &mut own.cells {
-            cell.arms.retain(|arm| !is_durable(run, &arm.arm.primitive));
-        }
+    if !has_own_answer {
+        return Cow::Borrowed(analysis);
     }
-    own
+    let mut own = analysis.clone();
+    for cell in &mut own.cells {
+        cell.arms.retain(|arm| !is_durable(run, &arm.arm.primitive));
+    }
+    Cow::Owned(own)
 }
 
 /// Whether any setting has several durable engines.
