@@ -51,7 +51,7 @@ struct Contiguous<'a, C> {
 }
 
 impl<C: Fn(BorrowedFd<'_>, &[u8]) -> Result<usize, Errno> + Send> Op for Contiguous<'_, C> {
-    #[inline]
+    #[inline(always)]
     fn message(&mut self) -> Result<(), Errno> {
         let index = self.stream.turn();
         let Stream { ring, tally, .. } = &mut self.stream;
@@ -80,7 +80,7 @@ struct PerMessage<'a, C> {
 impl<C: Fn(BorrowedFd<'_>, &[IoSlice<'_>]) -> Result<usize, Errno> + Send> Op
     for PerMessage<'_, C>
 {
-    #[inline]
+    #[inline(always)]
     fn message(&mut self) -> Result<(), Errno> {
         let index = self.stream.turn();
         let Stream { ring, tally, .. } = &mut self.stream;
@@ -105,7 +105,7 @@ struct Prepared<'a, C> {
 }
 
 impl<C: Fn(BorrowedFd<'_>, &[IoSlice<'_>]) -> Result<usize, Errno> + Send> Op for Prepared<'_, C> {
-    #[inline]
+    #[inline(always)]
     fn message(&mut self) -> Result<(), Errno> {
         let index = self.stream.turn();
         let Stream { ring, tally, .. } = &mut self.stream;

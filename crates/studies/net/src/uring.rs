@@ -176,7 +176,7 @@ struct Uring<E> {
 type Sent = Result<usize, Errno>;
 
 impl<E: Exchange> Op for Uring<E> {
-    #[inline]
+    #[inline(always)]
     fn message(&mut self) -> Result<(), Errno> {
         let index = self.stream.turn();
         if self.exchange.is_zerocopy() && (self.flight.holds(index) || self.flight.is_full()) {

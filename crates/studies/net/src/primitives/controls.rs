@@ -171,7 +171,7 @@ struct Memcpy {
 }
 
 impl Op for Memcpy {
-    #[inline]
+    #[inline(always)]
     fn message(&mut self) -> Result<(), Errno> {
         let index = self.stream.turn();
         let Stream { ring, tally, .. } = &mut self.stream;
@@ -211,7 +211,7 @@ struct Null {
 }
 
 impl Op for Null {
-    #[inline]
+    #[inline(always)]
     fn message(&mut self) -> Result<(), Errno> {
         // The bookkeeping of every other primitive, hidden from the optimiser.
         let index = self.stream.turn();

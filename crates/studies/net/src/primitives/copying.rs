@@ -117,7 +117,7 @@ struct SendPerField<'a> {
 }
 
 impl Op for SendPerField<'_> {
-    #[inline]
+    #[inline(always)]
     fn message(&mut self) -> Result<(), Errno> {
         let index = self.stream.turn();
         let Stream { ring, tally, .. } = &mut self.stream;
@@ -176,7 +176,7 @@ pub(super) fn gather(fields: &[Field], staging: &mut [u8]) {
 }
 
 impl Op for SendStaged<'_> {
-    #[inline]
+    #[inline(always)]
     fn message(&mut self) -> Result<(), Errno> {
         let index = self.stream.turn();
         let Stream { ring, tally, .. } = &mut self.stream;

@@ -130,7 +130,7 @@ impl<'a> Sendfile<'a> {
         Ok(Sendfile { fd: setup.link.socket(), file, shape, next: 0, tally: Tally::default() })
     }
 
-    #[inline]
+    #[inline(always)]
     fn message(&mut self) -> Result<(), Errno> {
         let Shape { messages, message_bytes, .. } = self.shape;
         let index = self.next;
@@ -322,7 +322,7 @@ fn pipe_bytes_max() -> usize {
 }
 
 impl Op for Splice<'_> {
-    #[inline]
+    #[inline(always)]
     fn message(&mut self) -> Result<(), Errno> {
         let index = self.stream.turn();
         if self.sent_by[index] > self.acknowledged {

@@ -78,7 +78,7 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
 }
 
 impl Op for SendmsgZerocopy<'_> {
-    #[inline]
+    #[inline(always)]
     fn message(&mut self) -> Result<(), Errno> {
         let index = self.stream.turn();
         if self.flight.holds(index) || self.flight.is_full() {
@@ -150,7 +150,7 @@ struct Line<'a> {
 
 impl Line<'_> {
     /// Sends message `index`, whose pieces are `iovec`, whole.
-    #[inline]
+    #[inline(always)]
     fn send(
         &mut self,
         index: usize,

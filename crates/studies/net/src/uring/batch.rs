@@ -75,7 +75,7 @@ pub(super) struct Batched<E> {
 }
 
 impl<E: Queue> Op for Batched<E> {
-    #[inline]
+    #[inline(always)]
     fn message(&mut self) -> Result<(), Errno> {
         if self.queued == 0 && !self.has_room() {
             self.make_room()?;
