@@ -96,7 +96,8 @@ pub(crate) fn has_several_durable(run: &Run, analysis: &Analysis) -> bool {
 pub(crate) fn limits(run: &Run, analysis: &Analysis) -> Vec<Limit> {
     let of_curve = |(_, cells): &(Cell, Vec<&CellAnalysis>)| {
         let all = cells.iter().flat_map(|&cell| facts::engines(cell).map(move |e| (cell, e)));
-        let fastest = all.max_by(|(_, (_, a)), (_, (_, b))| a.value.total_cmp(&b.value));
+        let ranked = all.filter(|(_, (arm, _))| arm.is_ranked());
+        let fastest = ranked.max_by(|(_, (_, a)), (_, (_, b))| a.value.total_cmp(&b.value));
         fastest.map_or_else(Vec::new, |(cell, (arm, rate))| {
             let limit = |(bound, reach)| Limit {
                 setting: cell.cell.clone(),
