@@ -1,7 +1,9 @@
 //! What the first screens of all studies are, and their budgets.
 
 use iolens_document::Style;
+use iolens_model::host::{COUNTERS, Fact, PMU_NOT_VERIFIED};
 use iolens_model::outcome::Status;
+use iolens_model::reading::Reading;
 use iolens_model::run::Run;
 use iolens_model::units::Nanos;
 use iolens_stats::analysis::Analysis;
@@ -37,6 +39,19 @@ fn the_first_screens_of_all_studies() {
     for (name, run) in all() {
         insta::assert_snapshot!(format!("{name}_100"), drawn(&run, 100));
         insta::assert_snapshot!(format!("{name}_80"), drawn(&run, 80));
+    }
+}
+
+#[test]
+fn counts_of_a_path_that_nobody_verified_are_marked() {
+    const MARK: &str = "how hardware counters are read was never verified";
+    let value = Reading::Exact(PMU_NOT_VERIFIED.to_owned());
+    let fact = Fact { group: COUNTERS.to_owned(), name: "PMU path".to_owned(), value };
+    for (mut run, is_counted) in [(fixture::whole(), true), (fixture::without_pmu(), false)] {
+        run.0.header.host.facts.retain(|fact| fact.group != COUNTERS);
+        assert!(!drawn(&run, 400).contains(MARK));
+        run.0.header.host.facts.push(fact.clone());
+        assert_eq!(drawn(&run, 400).contains(MARK), is_counted);
     }
 }
 

@@ -196,8 +196,12 @@ pub(crate) fn trust(run: &Run, analysis: &Analysis) -> Answer {
     if rejected > 0 {
         said.push(format!("{} not fully used", count(rejected, "trial")));
     }
-    if !analysis.told.counted_by_pmu {
-        said.push("no hardware counters".to_owned());
+    match (analysis.told.counted_by_pmu, run.header.host.pmu_caution()) {
+        (true, None) => {}
+        (true, Some(_)) => {
+            said.push("how hardware counters are read was never verified".to_owned())
+        }
+        (false, _) => said.push("no hardware counters".to_owned()),
     }
     let more = findings::cautions(run, analysis).len().saturating_sub(CAUTIONS_MAX);
     if more > 0 {
