@@ -44,7 +44,7 @@ fn the_first_screens_of_all_studies() {
 
 #[test]
 fn counts_of_a_path_that_nobody_verified_are_marked() {
-    const MARK: &str = "how hardware counters are read was never verified";
+    const MARK: &str = "hardware counters never checked against another tool";
     let value = Reading::Exact(PMU_NOT_VERIFIED.to_owned());
     let fact = Fact { group: COUNTERS.to_owned(), name: "PMU path".to_owned(), value };
     for (mut run, is_counted) in [(fixture::whole(), true), (fixture::without_pmu(), false)] {

@@ -199,7 +199,7 @@ pub(crate) fn trust(run: &Run, analysis: &Analysis) -> Answer {
     match (analysis.told.counted_by_pmu, run.header.host.pmu_caution()) {
         (true, None) => {}
         (true, Some(_)) => {
-            said.push("how hardware counters are read was never verified".to_owned())
+            said.push("hardware counters never checked against another tool".to_owned())
         }
         (false, _) => said.push("no hardware counters".to_owned()),
     }

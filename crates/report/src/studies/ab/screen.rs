@@ -300,7 +300,7 @@ fn between_turns(cell: &AbCell) -> Option<String> {
 }
 
 /// The part of a slice that caches left cold may take before a change reads visibly too small.
-/// Where it was 0.36 to 0.63, a planted 18% read as 15.5% to 17.7% (Xeon, 8 MiB, 11 runs).
+/// Where it was 0.33 to 0.64, a planted 18% read as 15.5% to 17.7% (Xeon, 8 MiB, 15 runs).
 const COLD_SHARE_MAX: f64 = 0.3;
 
 /// That refilling caches is much of a slice, which the correction for it does not take out whole.
@@ -313,8 +313,8 @@ fn cold_caches(analysis: &AbAnalysis) -> Option<String> {
     let most = all_arms(analysis).filter_map(cold).max_by(f64::total_cmp)?;
     (most > COLD_SHARE_MAX).then(|| {
         format!(
-            "{} of a slice does not grow with its operations, as where turns leave caches cold: \
-             changes may read up to a sixth too small",
+            "{} of a slice does not grow with its operations, probably because turns leave caches \
+             cold: changes may read up to a sixth too small",
             percent(most)
         )
     })
@@ -427,8 +427,8 @@ mod tests {
         let said = cold_caches(&analysis).expect("half of a slice is fixed");
         assert_eq!(
             said,
-            "50% of a slice does not grow with its operations, as where turns leave caches cold: \
-             changes may read up to a sixth too small"
+            "50% of a slice does not grow with its operations, probably because turns leave caches \
+             cold: changes may read up to a sixth too small"
         );
     }
 
