@@ -11,7 +11,7 @@ use iolens_model::plan::Axes;
 use iolens_model::reading::Reading;
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::{Bytes, Nanos};
-use iolens_stats::analysis::Analysis;
+use iolens_stats::analysis::{Analysis, Verdict};
 
 use super::facts::{bandwidth, best_cold};
 use crate::findings::{self, Caching};
@@ -116,6 +116,20 @@ pub(crate) fn trial_of(
 
 pub(crate) fn run() -> (Run, Analysis) {
     fixture::of_trials(header(), trial)
+}
+
+#[test]
+fn what_is_not_ranked_is_no_limit() {
+    let (run, mut analysis) = run();
+    let of_ranked = findings::limits(&run, &analysis);
+    let first = of_ranked.into_iter().find(|limit| limit.method != "read").expect("mmap");
+    for cell in &mut analysis.cells {
+        for arm in cell.arms.iter_mut().filter(|arm| arm.arm.label == first.method) {
+            arm.contrast.as_mut().expect("it is compared").verdict = Verdict::Unranked;
+        }
+    }
+    let left = findings::limits(&run, &analysis);
+    assert!(!left.is_empty() && left.iter().all(|limit| limit.method != first.method));
 }
 
 #[test]
