@@ -63,7 +63,6 @@ impl Bounds {
     }
 
     /// Every bound in words.
-    #[must_use]
     pub fn stated(&self) -> Vec<StatedBound> {
         let clock = self.clock();
         let copy = match self.memory_bytes_per_s {

@@ -7,29 +7,21 @@ use serde::Serialize;
 
 use crate::bounds::StatedBound;
 
-/// How sure a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// The numbers cannot all be right.
-    Impossible,
-    /// They can be, and seldom are.
-    Suspicious,
-    /// They can be, and a reader should know.
-    Remark,
+iolens_model::words! {
+    /// How sure a finding is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Severity {
+        /// The numbers cannot all be right.
+        Impossible = "impossible",
+        /// They can be, and seldom are.
+        Suspicious = "suspicious",
+        /// They can be, and a reader should know.
+        Remark = "remark",
+    }
 }
 
 impl Severity {
-    /// In a word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Severity::Impossible => "impossible",
-            Severity::Suspicious => "suspicious",
-            Severity::Remark => "remark",
-        }
-    }
-
     pub(crate) fn impossible_if(is_sure: bool) -> Severity {
         if is_sure { Severity::Impossible } else { Severity::Suspicious }
     }
@@ -92,32 +84,23 @@ pub struct GateUse {
     pub judged: usize,
 }
 
-/// What a file was taken for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Format {
-    /// A table with a row for each measurement.
-    Table,
-    /// A table with a column for each measurement.
-    TableByColumn,
-    /// The text of `perf stat`.
-    PerfStat,
-    /// What `perf stat -x` writes.
-    PerfStatFields,
-}
-
-impl Format {
-    /// In words.
-    #[must_use]
-    pub fn words(self) -> &'static str {
-        match self {
-            Format::Table => "table, a row per measurement",
-            Format::TableByColumn => "table, a metric per row",
-            Format::PerfStat => "perf stat text",
-            Format::PerfStatFields => "perf stat -x fields",
-        }
+iolens_model::words! {
+    /// What a file was taken for.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Format {
+        /// A table with a row for each measurement.
+        Table = "table, a row per measurement",
+        /// A table with a column for each measurement.
+        TableByColumn = "table, a metric per row",
+        /// The text of `perf stat`.
+        PerfStat = "perf stat text",
+        /// What `perf stat -x` writes.
+        PerfStatFields = "perf stat -x fields",
     }
 }
+
+impl Format {}
 
 /// What was found in one file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -148,7 +131,6 @@ pub struct Audit {
 
 impl Audit {
     /// Whether anything in it is impossible.
-    #[must_use]
     pub fn is_impossible(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity == Severity::Impossible)
     }

@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use crate::finding::{Audit, Audits, ColumnUse, Finding, GateUse, Severity};
 
 /// All files, folded to `width` columns.
-#[must_use]
 pub fn render(audits: &Audits, width: usize) -> String {
     let mut out = String::new();
     for audit in &audits.files {
@@ -39,7 +38,7 @@ fn file(out: &mut String, audit: &Audit, width: usize) {
     let text = format!(
         "{}: {}, {rows}: {} impossible, {} suspicious, {} pass{unchecked}",
         audit.file,
-        audit.format.words(),
+        audit.format.word(),
         audit.impossible,
         audit.suspicious,
         audit.passed,

@@ -26,25 +26,21 @@ pub struct Column {
 
 impl Column {
     /// A column of words.
-    #[must_use]
     pub fn left(head: impl Into<String>) -> Column {
         Column::of(head, &[Align::Left])
     }
 
     /// A column of numbers without a point.
-    #[must_use]
     pub fn right(head: impl Into<String>) -> Column {
         Column::of(head, &[Align::Right])
     }
 
     /// A column of numbers.
-    #[must_use]
     pub fn decimal(head: impl Into<String>) -> Column {
         Column::of(head, &[Align::Decimal])
     }
 
     /// A column with these parts.
-    #[must_use]
     pub fn of(head: impl Into<String>, parts: &[Align]) -> Column {
         Column { head: vec![head.into()], parts: parts.to_vec() }
     }
@@ -106,7 +102,6 @@ const BETWEEN: &str = "  ";
 impl Grid {
     /// A table of rows of which each says what columns its cells are in; all have the same. What
     /// a column has in it is a list of its parts.
-    #[must_use]
     pub fn filled(
         title: impl Into<String>,
         rows: impl IntoIterator<Item = Vec<(Column, Vec<String>)>>,

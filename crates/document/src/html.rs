@@ -15,7 +15,6 @@ const STYLE: &str = include_str!("html/style.css");
 const SEPARATOR: &str = " · ";
 
 /// The file.
-#[must_use]
 pub fn page(page: &Page) -> String {
     let header = html! {
         header {
@@ -34,7 +33,6 @@ pub fn page(page: &Page) -> String {
 }
 
 /// The file around a header and what is below it.
-#[must_use]
 pub fn shell(page: &Page, header: &Markup, main: &Markup) -> String {
     let style = format!("{STYLE}\n{}", page.style);
     let drawn = html! {
@@ -69,7 +67,6 @@ fn without_optional_tags(page: &str) -> String {
 }
 
 /// A section with its heading.
-#[must_use]
 pub fn section(section: &Section) -> Markup {
     html! {
         section class={ "s-" (section.id) } aria-labelledby=(section.id) {

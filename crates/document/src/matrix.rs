@@ -113,7 +113,6 @@ const SPREAD_MAX: f64 = 3.0;
 impl Matrix {
     /// The table in the first form that fits `width`: settings as rows, methods as rows, a
     /// row for each method in each setting. Numbers are never broken.
-    #[must_use]
     pub fn grid(&self, width: usize) -> Grid {
         let preferred = match (self.has_intervals(), self.spread() > SPREAD_MAX) {
             (false, _) => [Shown::Bare].as_slice(),

@@ -20,14 +20,12 @@ impl Factor {
     }
 
     /// The change, and both ends of its interval: `+16%`, `[+13,`, `+19]`.
-    #[must_use]
     pub fn parts(self) -> [String; 3] {
         let [low, high] = self.end_parts();
         [change(self.typical), low, high]
     }
 
     /// Both ends of the interval of changes: `[+13,`, `+19]`.
-    #[must_use]
     pub fn end_parts(self) -> [String; 2] {
         match self.interval.map(change_ends) {
             Some([low, high]) => [format!("[{low},"), format!("{high}]")],
@@ -36,27 +34,23 @@ impl Factor {
     }
 
     /// The interval of a value that is the reference's times this: `57.4–78.1`.
-    #[must_use]
     pub fn ends_of(self, value: f64) -> Option<String> {
         let reference = value / self.typical;
         self.interval.map(|(low, high)| ends((reference * low, reference * high)))
     }
 
     /// Whether the interval leaves open which of the two is larger.
-    #[must_use]
     pub fn is_open(self) -> bool {
         self.interval.is_none_or(|(low, high)| low <= 1.0 && high >= 1.0)
     }
 }
 
 /// What stands for an interval whose ends say nothing, or that there is not.
-#[must_use]
 pub fn unusable() -> &'static str {
     "no interval"
 }
 
 /// A factor as a signed change: `+16%`, `−9%`, `0%`.
-#[must_use]
 pub fn change(factor: f64) -> String {
     let shown = change_by(factor);
     let sign = match factor {
@@ -68,7 +62,6 @@ pub fn change(factor: f64) -> String {
 }
 
 /// How large a change is, either way: `16%`.
-#[must_use]
 pub fn change_by(factor: f64) -> String {
     format!("{:.0}%", ((factor - 1.0) * 100.0).abs())
 }
@@ -79,14 +72,12 @@ fn change_ends((low, high): (f64, f64)) -> [String; 2] {
 }
 
 /// Both ends of an interval of changes: `[−12, +6]`.
-#[must_use]
 pub fn change_interval(interval: (f64, f64)) -> String {
     let [low, high] = change_ends(interval);
     format!("[{low}, {high}]")
 }
 
 /// Both ends of an interval of a value: `57.4–78.1`.
-#[must_use]
 pub fn ends((low, high): (f64, f64)) -> String {
     format!("{}–{}", three_digits(low), three_digits(high))
 }

@@ -4,7 +4,6 @@
 /// Whether a terminal, or the order of the text on a screen, obeys a character: control characters
 /// (C0 and C1), the line and paragraph separators, and what turns the direction of text (Unicode's
 /// `Bidi_Control`, UAX #9).
-#[must_use]
 pub fn is_obeyed(c: char) -> bool {
     let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}')
         || matches!(c, '\u{2066}'..='\u{2069}');
@@ -12,7 +11,6 @@ pub fn is_obeyed(c: char) -> bool {
 }
 
 /// The text with a blank in place of each of these.
-#[must_use]
 pub fn shown(text: &str) -> String {
     text.replace(is_obeyed, " ")
 }
@@ -43,7 +41,6 @@ fn quote(field: &str) -> String {
 }
 
 /// Text that is shown as it is: names come from users.
-#[must_use]
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -60,7 +57,6 @@ pub fn escaped(text: &str) -> String {
 
 /// A part that opens when clicked; nothing where it is empty. Markdown within HTML wants
 /// empty lines around it.
-#[must_use]
 pub fn folded(summary: &str, text: &str) -> String {
     match text.trim_end() {
         "" => String::new(),

@@ -20,7 +20,6 @@ pub enum Span {
 
 impl Span {
     /// What it says, without any form.
-    #[must_use]
     pub fn words(&self) -> &str {
         match self {
             Span::Plain(words) | Span::Code(words) | Span::File(words) | Span::Strong(words) => {
@@ -47,25 +46,21 @@ pub struct Text(pub Vec<Span>);
 
 impl Text {
     /// A sentence of plain words.
-    #[must_use]
     pub fn plain(words: impl Into<String>) -> Text {
         Text(vec![Span::Plain(words.into())])
     }
 
     /// A command.
-    #[must_use]
     pub fn code(command: impl Into<String>) -> Text {
         Text(vec![Span::Code(command.into())])
     }
 
     /// Words that stand out.
-    #[must_use]
     pub fn strong(words: impl Into<String>) -> Text {
         Text(vec![Span::Strong(words.into())])
     }
 
     /// A file.
-    #[must_use]
     pub fn file(path: impl Into<String>) -> Text {
         Text(vec![Span::File(path.into())])
     }
@@ -90,7 +85,6 @@ impl Text {
     }
 
     /// What it says, without any form.
-    #[must_use]
     pub fn words(&self) -> String {
         self.0.iter().map(Span::words).collect()
     }
@@ -233,7 +227,6 @@ pub(crate) fn line(words: &[Word], shown: impl Fn(&Span) -> String) -> String {
 /// Folds a text at blanks to `width` characters; lines after the first are
 /// indented by `indent`. The text's own leading blanks stay; control characters
 /// become blanks, since reasons and names come from outside.
-#[must_use]
 pub fn hanging(text: &str, width: usize, indent: usize) -> String {
     let text = plain::shown(text);
     let lead: String = text.chars().take_while(|c| *c == ' ').collect();

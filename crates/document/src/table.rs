@@ -213,7 +213,6 @@ impl Table {
     }
 
     /// The table, unless it has no rows.
-    #[must_use]
     pub fn with_rows(self) -> Option<Table> {
         (!self.rows.is_empty()).then_some(self)
     }
@@ -239,7 +238,6 @@ impl Table {
     }
 
     /// Plain text in lines of at most `width` columns: sentences fold, numbers never break.
-    #[must_use]
     pub fn text(&self, width: usize) -> String {
         self.painted(width, &|_, text| text.to_owned())
     }
@@ -357,7 +355,6 @@ impl Table {
     }
 
     /// An HTML table in a box of its own, which scrolls where it is too wide.
-    #[must_use]
     pub fn html(&self) -> Markup {
         let cells = self.padded();
         html! {
@@ -388,7 +385,6 @@ impl Table {
     }
 
     /// A table in the Markdown of GitHub, footnotes below.
-    #[must_use]
     pub fn markdown(&self) -> String {
         let name = |column: &Column| match column.unit.as_str() {
             "" => escaped(&column.name),

@@ -24,19 +24,16 @@ pub struct Style {
 
 impl Style {
     /// Without colour.
-    #[must_use]
     pub const fn plain(width: usize) -> Style {
         Style { colour: false, width, database: None }
     }
 
     /// Columns that are used: lines longer than 100 are hard to read.
-    #[must_use]
     pub fn columns(self) -> usize {
         self.width.clamp(40, 100)
     }
 
     /// Text in a colour, or as it is.
-    #[must_use]
     pub fn paint(self, escape: &str, text: &str) -> String {
         if self.colour && !text.is_empty() {
             format!("\x1b[{escape}m{text}\x1b[0m")
@@ -59,7 +56,6 @@ pub const RED: &str = "31";
 pub const ESCAPES: [&str; 5] = [BOLD, DIM, YELLOW, RED, "0"];
 
 /// A table with its verdicts in colour.
-#[must_use]
 pub fn table(table: &Table, style: &Style) -> String {
     let paint = |ink: Ink, text: &str| {
         let escape = match ink {
@@ -81,7 +77,6 @@ const SEPARATOR: &str = " · ";
 const INDENT: usize = 11;
 
 /// The screen.
-#[must_use]
 pub fn draw(screen: &Screen, style: &Style) -> String {
     let mut parts: Vec<String> = vec![header(screen, style)];
     let alarm = screen.alarm.iter().map(|alarm| folded(alarm, style.columns(), ""));
@@ -112,7 +107,6 @@ pub fn draw(screen: &Screen, style: &Style) -> String {
 
 /// What stands below a screen: a heading for each section, its parts, an empty line between them.
 /// Drawings are left out.
-#[must_use]
 pub fn sections(all: &[Section], style: &Style) -> String {
     let one = |section: &Section| {
         let inside = nodes(&section.nodes, style);
@@ -187,7 +181,6 @@ fn node(node: &Node, style: &Style) -> Option<String> {
 }
 
 /// What stands above a table.
-#[must_use]
 pub fn heading(words: &str, style: &Style) -> String {
     style.paint(BOLD, &sentence::hanging(words, style.columns(), 2))
 }

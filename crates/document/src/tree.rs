@@ -63,109 +63,75 @@ impl Answer {
     }
 
     /// One of a single part.
-    #[must_use]
     pub fn one(label: Label, said: impl Into<Text>) -> Answer {
         Answer::of(label, [said])
     }
 }
 
-/// What a line is about; there are no others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Label {
-    /// What is concluded of a program.
-    Verdict,
-    /// Which method at which size.
-    Use,
-    /// The fastest, where nothing is chosen.
-    Fastest,
-    /// What costs least.
-    Cheapest,
-    /// Among writes that are on the device when they return.
-    Durable,
-    /// Where one method passes another.
-    Crossover,
-    /// Whether sends without a copy pay.
-    ZeroCopy,
-    /// What a model with many threads costs.
-    Threads,
-    /// What a call into the kernel costs.
-    Crossing,
-    /// What a call costs that stands alone.
-    Alone,
-    /// What of a program's time its start is.
-    StartUp,
-    /// What is so at other sizes.
-    Nearby,
-    /// How close the fastest is to what memory allows.
-    Limit,
-    /// Where a difference comes from.
-    Why,
-    /// The command that does it again.
-    RunIt,
-    /// How to write it in a program.
-    InCode,
-    /// Rare slices that are much slower.
-    Stalls,
-    /// What cannot be told.
-    Unknown,
-    /// What two runs do not have in common.
-    Differs,
-    /// What is not as it was.
-    Changed,
-    /// What is.
-    Same,
-    /// What may be either.
-    Undecided,
-    /// What was not measured.
-    NotRun,
-    /// Without which a decision could go wrong.
-    Caution,
-    /// What was noticed besides.
-    Notes,
-    /// How noisy it was, and what was not read.
-    Trust,
-    /// Commands.
-    Next,
-    /// The page.
-    Report,
-}
-
-impl Label {
-    /// The word on the screen.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Label::Verdict => "Verdict",
-            Label::Use => "Use",
-            Label::Fastest => "Fastest",
-            Label::Cheapest => "Cheapest",
-            Label::Durable => "Durable",
-            Label::Crossover => "Crossover",
-            Label::ZeroCopy => "Zero-copy",
-            Label::Threads => "Threads",
-            Label::Crossing => "Crossing",
-            Label::Alone => "Alone",
-            Label::StartUp => "Start-up",
-            Label::Nearby => "Nearby",
-            Label::Limit => "Limit",
-            Label::Why => "Why",
-            Label::RunIt => "Run it",
-            Label::InCode => "In code",
-            Label::Stalls => "Stalls",
-            Label::Unknown => "Unknown",
-            Label::Differs => "Differs",
-            Label::Changed => "Changed",
-            Label::Same => "Same",
-            Label::Undecided => "Undecided",
-            Label::NotRun => "Not run",
-            Label::Caution => "Caution",
-            Label::Notes => "Notes",
-            Label::Trust => "Trust",
-            Label::Next => "Next",
-            Label::Report => "Report",
-        }
+iolens_model::words! {
+    /// What a line is about; there are no others.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Label {
+        /// What is concluded of a program.
+        Verdict = "Verdict",
+        /// Which method at which size.
+        Use = "Use",
+        /// The fastest, where nothing is chosen.
+        Fastest = "Fastest",
+        /// What costs least.
+        Cheapest = "Cheapest",
+        /// Among writes that are on the device when they return.
+        Durable = "Durable",
+        /// Where one method passes another.
+        Crossover = "Crossover",
+        /// Whether sends without a copy pay.
+        ZeroCopy = "Zero-copy",
+        /// What a model with many threads costs.
+        Threads = "Threads",
+        /// What a call into the kernel costs.
+        Crossing = "Crossing",
+        /// What a call costs that stands alone.
+        Alone = "Alone",
+        /// What of a program's time its start is.
+        StartUp = "Start-up",
+        /// What is so at other sizes.
+        Nearby = "Nearby",
+        /// How close the fastest is to what memory allows.
+        Limit = "Limit",
+        /// Where a difference comes from.
+        Why = "Why",
+        /// The command that does it again.
+        RunIt = "Run it",
+        /// How to write it in a program.
+        InCode = "In code",
+        /// Rare slices that are much slower.
+        Stalls = "Stalls",
+        /// What cannot be told.
+        Unknown = "Unknown",
+        /// What two runs do not have in common.
+        Differs = "Differs",
+        /// What is not as it was.
+        Changed = "Changed",
+        /// What is.
+        Same = "Same",
+        /// What may be either.
+        Undecided = "Undecided",
+        /// What was not measured.
+        NotRun = "Not run",
+        /// Without which a decision could go wrong.
+        Caution = "Caution",
+        /// What was noticed besides.
+        Notes = "Notes",
+        /// How noisy it was, and what was not read.
+        Trust = "Trust",
+        /// Commands.
+        Next = "Next",
+        /// The page.
+        Report = "Report",
     }
 }
+
+impl Label {}
 
 /// A part with a heading.
 #[derive(Debug, Clone, PartialEq)]
@@ -180,7 +146,6 @@ pub struct Section {
 
 impl Section {
     /// A section.
-    #[must_use]
     pub fn new(id: &'static str, heading: impl Into<String>, nodes: Vec<Node>) -> Section {
         Section { id, heading: heading.into(), nodes }
     }
@@ -219,31 +184,26 @@ pub enum Node {
 
 impl Node {
     /// A paragraph.
-    #[must_use]
     pub fn say(said: impl Into<Text>) -> Node {
         Node::Say(said.into())
     }
 
     /// One that matters less.
-    #[must_use]
     pub fn aside(said: impl Into<Text>) -> Node {
         Node::Aside(said.into())
     }
 
     /// A heading within a section.
-    #[must_use]
     pub fn heading(heading: impl Into<String>) -> Node {
         Node::Heading(heading.into())
     }
 
     /// A fold that is closed to begin with.
-    #[must_use]
     pub fn fold(summary: impl Into<Text>, nodes: Vec<Node>) -> Node {
         Node::Fold(Fold { summary: summary.into(), is_open: false, nodes })
     }
 
     /// Facts; none where there are none.
-    #[must_use]
     pub fn facts(facts: Vec<Fact>) -> Option<Node> {
         (!facts.is_empty()).then_some(Node::Facts(facts))
     }
@@ -262,7 +222,6 @@ pub struct Fact {
 
 impl Fact {
     /// A fact that is known.
-    #[must_use]
     pub fn new(name: impl Into<String>, value: impl Into<Text>) -> Fact {
         Fact { name: name.into(), value: value.into(), is_faint: false }
     }

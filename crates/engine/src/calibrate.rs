@@ -48,7 +48,6 @@ const THREADS_MAX: usize = 16;
 
 /// Measures, on the processors that the run will use; what takes memory keeps
 /// within [`memory`]. `probes` are what a slice is read with.
-#[must_use]
 pub fn calibrate(cpus: &[u32], host: &HostFacts, probes: Probes) -> Calibration {
     let room = Room::of(host, free());
     std::thread::scope(|scope| {
@@ -63,7 +62,6 @@ pub fn calibrate(cpus: &[u32], host: &HostFacts, probes: Probes) -> Calibration 
 }
 
 /// Memory that [`calibrate`] takes at most at a time.
-#[must_use]
 pub fn memory(cpus: &[u32], host: &HostFacts) -> Bytes {
     Room::of(host, free()).taken(threads_of(cpus))
 }

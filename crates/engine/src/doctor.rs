@@ -53,7 +53,6 @@ impl Patient<'_> {
 
 /// What is found on a machine that takes part in a run, by the program that runs: all but of a
 /// database, as results may be stored elsewhere.
-#[must_use]
 pub fn findings(root: &Root) -> Vec<Finding> {
     let program = std::env::current_exe().unwrap_or_default();
     let found = diagnose(root, &Tried::on(root, &program, Err("not looked at".to_owned())));
@@ -61,7 +60,6 @@ pub fn findings(root: &Root) -> Vec<Finding> {
 }
 
 /// Looks at the machine below `root`, with what was tried on it.
-#[must_use]
 pub fn diagnose(root: &Root, tried: &Tried) -> Diagnosis {
     let patient = Patient {
         root,

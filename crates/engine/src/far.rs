@@ -77,7 +77,6 @@ pub(crate) struct Gone {
 
 impl Far {
     /// Reached when it is first asked for.
-    #[must_use]
     pub fn new(way: Way) -> Far {
         Far { way, session: None, reached: None, is_lost: false, last: 0 }
     }
@@ -95,7 +94,6 @@ impl Far {
     }
 
     /// Whether it was reached, lost, and not found again: no trial comes to its end any more.
-    #[must_use]
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }

@@ -40,7 +40,6 @@ const IDLE_MAX: Nanos = Nanos(100_000_000);
 const LEAD: Nanos = Nanos::SECOND;
 
 /// The time before a window that is not counted.
-#[must_use]
 pub fn lead(window: Nanos) -> Nanos {
     window.min(LEAD)
 }
@@ -50,7 +49,6 @@ const BURST_BYTES: u64 = 512 << 10;
 
 /// The arms of a cell in groups that are measured together, each with the
 /// baseline and its hidden double.
-#[must_use]
 pub fn arm_groups(plan: &Plan, cell: &Cell) -> Vec<Vec<Arm>> {
     let arm = |id: &str, role| Arm { label: id.to_owned(), primitive: id.to_owned(), role };
     let others: Vec<Arm> = plan
@@ -81,7 +79,6 @@ pub fn arm_groups(plan: &Plan, cell: &Cell) -> Vec<Vec<Arm>> {
 }
 
 /// Arms of the largest trial of a plan of files, whose cells all have as many.
-#[must_use]
 pub fn most_arms(plan: &Plan) -> usize {
     let groups = |cell: &Cell| arm_groups(plan, cell).iter().map(Vec::len).max();
     plan.cells().first().and_then(groups).unwrap_or(1)
@@ -149,7 +146,6 @@ pub struct Placement {
 /// Gives each end its own half of the CPUs, core by core, and both the same one if there is only
 /// one; one end alone has all. Threads of two ends on one core would slow each other, with other
 /// cores idle: at most one core has CPUs of both, and either end uses it last.
-#[must_use]
 pub fn placement(cores: &[Vec<u32>], is_alone: bool) -> Placement {
     let all: Vec<(usize, u32)> = cores
         .iter()
@@ -179,7 +175,6 @@ fn spread(all: &[(usize, u32)]) -> Vec<u32> {
 /// Messages in the ring of each thread that give the cell the working set it
 /// asks for; none in studies without messages. Hot rings take a quarter of L2
 /// at most: the staging buffer and the kernel's own buffers want room too.
-#[must_use]
 pub fn ring_messages(cell: &Cell, host: &HostFacts) -> u32 {
     const HOT_MESSAGES_MAX: u64 = 64;
     // With one message a zero-copy sender would stand still until the kernel
@@ -203,7 +198,6 @@ pub fn ring_messages(cell: &Cell, host: &HostFacts) -> u32 {
 
 /// Memory that one arm's rings, iovecs and staging buffers take over all
 /// threads: every field is an allocation of its own with its overhead.
-#[must_use]
 pub fn ring_memory(cell: &Cell, ring_messages: u32) -> Bytes {
     const POINTERS_BYTES: u64 = 32;
     const ALLOCATION_BYTES_MIN: u64 = 32;
@@ -217,7 +211,6 @@ pub fn ring_memory(cell: &Cell, ring_messages: u32) -> Bytes {
 
 /// How long a slice is meant to last: longer when its threads, of both ends
 /// together, have to share processors, so that each still runs for as long.
-#[must_use]
 pub fn slice_target(slice: Nanos, threads: u32, cpus: usize) -> Nanos {
     let wanted = u64::from(threads);
     let available = u64::try_from(cpus.max(1)).unwrap_or(u64::MAX);

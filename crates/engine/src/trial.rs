@@ -53,13 +53,11 @@ impl Trouble {
 
 /// Runs a trial to its end, whatever that is. To be called on the main
 /// thread: workers die with the thread that started them.
-#[must_use]
 pub fn run(trial: &Trial, launch: &Launch, interrupts: Option<&Interrupts>) -> TrialOutcome {
     conduct(trial, launch, None, interrupts).0
 }
 
 /// The same of a trial with an end on another machine.
-#[must_use]
 pub fn run_with(
     trial: &Trial,
     launch: &Launch,
@@ -85,7 +83,6 @@ pub fn build_of(launch: &Launch) -> Result<String, String> {
 
 /// Runs a trial for the stacks of its threads; the same, to be called as
 /// [`run`]. `number` is its place among the trials of its cell, from 1.
-#[must_use]
 pub fn profile(
     trial: &Trial,
     number: u32,

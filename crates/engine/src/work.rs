@@ -49,7 +49,6 @@ const COPIES_MAX: u64 = 64;
 const COLD_SLICES: u64 = 10;
 
 /// The time of one message before anything was measured, in ns.
-#[must_use]
 pub fn guessed_message_ns(cell: &Cell) -> f64 {
     let fixed_ns = if cell.is_rr() { GUESS_ROUND_TRIP_NS } else { GUESS_CALL_NS };
     fixed_ns + cell.size.0 as f64 / GUESS_BYTES_PER_NS
@@ -57,13 +56,11 @@ pub fn guessed_message_ns(cell: &Cell) -> f64 {
 
 /// The time of one message to another machine before anything was measured, in ns: that of a
 /// link so slow that few are slower. Fewer messages than there is time for are soon sent.
-#[must_use]
 pub fn guessed_ns_over_a_link(cell: &Cell) -> f64 {
     guessed_message_ns(cell) + cell.size.0 as f64 / GUESS_LINK_BYTES_PER_NS
 }
 
 /// The time of one block before anything was measured, in ns.
-#[must_use]
 pub fn guessed_block_ns(block: Bytes, cache: CacheState) -> f64 {
     let bytes_per_ns = match cache {
         CacheState::Warm => GUESS_BYTES_PER_NS,
@@ -73,20 +70,17 @@ pub fn guessed_block_ns(block: Bytes, cache: CacheState) -> f64 {
 }
 
 /// The time of the bytes of a block before anything was measured, in ns.
-#[must_use]
 pub fn guessed_copy_of_block_ns(block: Bytes) -> f64 {
     block.0 as f64 / GUESS_BYTES_PER_NS
 }
 
 /// The time of writing one block before anything was measured, in ns.
-#[must_use]
 pub fn guessed_write_ns(block: Bytes, is_durable: bool, is_direct: bool) -> f64 {
     let to_device = if is_durable || is_direct { GUESS_DEVICE_NS } else { 0.0 };
     guessed_block_ns(block, CacheState::Warm) + to_device
 }
 
 /// The time of bringing so much to the device before anything was measured, in ns.
-#[must_use]
 pub fn guessed_settling_ns(bytes: Bytes) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     let ns = (GUESS_DEVICE_NS + bytes.0 as f64 / GUESS_DEVICE_BYTES_PER_NS) as u64;
@@ -98,7 +92,6 @@ pub fn guessed_settling_ns(bytes: Bytes) -> u64 {
 /// may write nearly all of them, in the part of the region that is its own. No more bytes
 /// than `most` where that is known, from which on the kernel would write back by itself.
 /// One per thread will do where each waits for the device: four would be a long slice.
-#[must_use]
 pub fn written_blocks(
     target: Nanos,
     block_ns: f64,
@@ -123,7 +116,6 @@ pub fn written_blocks(
 /// part has.
 /// Cold slices are long: one that were no longer than the kernel reads ahead would be
 /// a matter of where that began.
-#[must_use]
 pub fn blocks(target: Nanos, block_ns: f64, cell: &Cell, file_bytes: Bytes) -> u64 {
     let is_cold = cell.file().is_some_and(|file| file.cache.is_cold());
     let target = if is_cold { Nanos(target.0.saturating_mul(COLD_SLICES)) } else { target };
@@ -134,7 +126,6 @@ pub fn blocks(target: Nanos, block_ns: f64, cell: &Cell, file_bytes: Bytes) -> u
 
 /// Time of one copy before anything was measured, in ns; `is_program` for a process of
 /// its own.
-#[must_use]
 pub fn guessed_copy_ns(cell: &Cell, copy: CopySetting, is_program: bool) -> f64 {
     const GUESS_START_NS: f64 = 1_500_000.0;
     const GUESS_SYNC_NS: f64 = 5_000_000.0;
@@ -161,7 +152,6 @@ pub fn guessed_copy_ns(cell: &Cell, copy: CopySetting, is_program: bool) -> f64 
 /// Files of a slice that is meant to last for `target`: one at least. All of them are
 /// there at once, so there are no more than fit this much memory; and cold ones come one
 /// by one, for the second would find what the first has read.
-#[must_use]
 pub fn copies(target: Nanos, copy_ns: f64, cell: &Cell) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     let copies = (target.0 as f64 / copy_ns) as u64;
@@ -173,7 +163,6 @@ pub fn copies(target: Nanos, copy_ns: f64, cell: &Cell) -> u64 {
 }
 
 /// Messages of a slice that is meant to last for `target`.
-#[must_use]
 pub fn messages(target: Nanos, message_ns: f64, cell: &Cell) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     let messages = (target.0 as f64 / message_ns) as u64;
@@ -189,14 +178,12 @@ pub fn messages(target: Nanos, message_ns: f64, cell: &Cell) -> u64 {
 }
 
 /// Median time per message over an arm's slices of a trial that count, in ns.
-#[must_use]
 pub fn measured_message_ns(trial: &TrialOutcome, arm: usize) -> Option<f64> {
     median(measured(trial, arm).map(|(_, ns)| ns).collect())
 }
 
 /// How many times as long a message of an arm takes as one of another arm of the same trial,
 /// ln, in each round that counts. What slows both in a round is not in it.
-#[must_use]
 pub fn measured_ln_ratios(trial: &TrialOutcome, arm: usize, to: usize) -> Vec<f64> {
     let others: BTreeMap<u32, f64> = measured(trial, to).collect();
     let ratio = |(round, ns): (u32, f64)| Some((ns / others.get(&round)?).ln());
@@ -205,7 +192,6 @@ pub fn measured_ln_ratios(trial: &TrialOutcome, arm: usize, to: usize) -> Vec<f6
 
 /// The same of the slices that a quarter of each arm's were faster than, which nobody came
 /// between; `None` where either has none.
-#[must_use]
 pub fn undisturbed_ln_ratio(trial: &TrialOutcome, arm: usize, to: usize) -> Option<f64> {
     let quarter_ns = |arm| {
         let mut ns: Vec<f64> = measured(trial, arm).map(|(_, ns)| ns).collect();
@@ -216,7 +202,6 @@ pub fn undisturbed_ln_ratio(trial: &TrialOutcome, arm: usize, to: usize) -> Opti
 }
 
 /// The middle of some values, or of the two that are in the middle; `None` without any.
-#[must_use]
 pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let (low, high) = (values.len().checked_sub(1)? / 2, values.len() / 2);

@@ -25,7 +25,6 @@ pub struct Before {
 
 impl Before {
     /// Reads the machine; to be called just before the workers start.
-    #[must_use]
     pub fn read(root: &Root) -> Before {
         Before {
             loop_ns: fixed_loop_ns(),
@@ -36,7 +35,6 @@ impl Before {
     }
 
     /// Reads again and subtracts; to be called when the workers have ended.
-    #[must_use]
     pub fn after(self, root: &Root) -> Environment {
         let stat = root.read("proc/stat");
         let pressure = root.read("proc/pressure/cpu");
@@ -92,7 +90,6 @@ fn between(
 
 /// Nanoseconds that a fixed chain of dependent multiplications takes: the
 /// CPU's speed at this moment, without memory or kernel.
-#[must_use]
 pub fn fixed_loop_ns() -> u64 {
     let begin = clock::monotonic_ns();
     let mut state = 1u64;

@@ -84,7 +84,6 @@ fn cores(root: &Root, cpus: &[u32]) -> Vec<Vec<u32>> {
 }
 
 /// Open descriptors that a worker can have at most.
-#[must_use]
 pub fn descriptors_hard_max() -> u64 {
     process::descriptor_limits().1
 }
@@ -160,7 +159,6 @@ fn caches(root: &Root, cpu: u32) -> [Reading<Bytes>; 3] {
 
 /// Memory that a run may take, and what says so in words, as in "… is what
 /// there is": what is free or can be made so, and what cgroups leave.
-#[must_use]
 pub fn memory_room(root: &Root) -> Vec<(Bytes, String)> {
     let available = meminfo(root, "MemAvailable");
     let available = available.value().map(|&bytes| (bytes, "MemAvailable of /proc/meminfo".into()));
@@ -419,7 +417,6 @@ fn limit_facts(facts: &mut Facts, root: &Root, descriptors_max: u64) {
 
 /// Why something does not work here, with the kernel that it needs where this
 /// one is older.
-#[must_use]
 pub fn with_version(why: String, since: Option<KernelVersion>) -> String {
     let [_, release, ..] = process::uname();
     match (since, KernelVersion::of_release(&release)) {

@@ -27,7 +27,6 @@ pub struct Limits {
 
 impl Limits {
     /// The limits of this process, in its network namespace.
-    #[must_use]
     pub fn here() -> Limits {
         let optmem = Root::real().read("proc/sys/net/core/optmem_max");
         let locked = (!process::may_lock_any_memory()).then(process::memlock_limit_bytes);
@@ -49,7 +48,6 @@ impl Limits {
 
     /// The largest zero-copy message of one thread, to a page; `None` for no
     /// limit.
-    #[must_use]
     pub fn largest_message(&self) -> Option<Bytes> {
         let page_bytes = page_bytes() as u64;
         let pages = (self.locked?.0 / page_bytes).saturating_sub(PAGES_MORE);
@@ -58,7 +56,6 @@ impl Limits {
 
     /// Why zero-copy messages of this cell cannot be sent, with the
     /// arithmetic.
-    #[must_use]
     pub fn refusal(&self, cell: &Cell) -> String {
         let subject = match cell.threads {
             1 => "message needs".to_owned(),
@@ -84,42 +81,4 @@ fn needed(cell: &Cell) -> Bytes {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use iolens_model::units::Nanos;
-
-    use super::*;
-    use crate::small;
-
-    pub(crate) fn cell(bytes: u64, threads: u32) -> Cell {
-        Cell { threads, size: Bytes(bytes), ..small::trial("send", Nanos::SECOND).cell }
-    }
-
-    #[test]
-    fn what_cannot_fit_is_refused_with_its_arithmetic() {
-        let limits = Limits { locked: Some(Bytes(8 << 20)), optmem: Some(Bytes(131_072)) };
-        assert_eq!(limits.allow(&cell(4 << 20, 1)), Ok(()));
-        assert_eq!(
-            limits.allow(&cell(4 << 20, 2)).unwrap_err(),
-            "one message of each of 2 threads needs 8.02 MiB of locked memory, RLIMIT_MEMLOCK \
-             is 8 MiB, optmem_max is 128 KiB"
-        );
-        assert!(limits.allow(&cell(16 << 20, 1)).unwrap_err().starts_with("message needs 16"));
-    }
-
-    #[test]
-    fn the_largest_message_is_allowed_and_the_next_page_is_not() {
-        let limits = Limits { locked: Some(Bytes(1 << 20)), optmem: None };
-        let largest = limits.largest_message().unwrap().0;
-        assert_eq!(limits.allow(&cell(largest, 1)), Ok(()));
-        assert!(limits.allow(&cell(largest + page_bytes() as u64, 1)).is_err());
-        let none = Limits { locked: Some(Bytes(4096)), optmem: None };
-        assert_eq!(none.largest_message(), Some(Bytes(0)));
-    }
-
-    #[test]
-    fn without_a_limit_everything_fits() {
-        let limits = Limits { locked: None, optmem: None };
-        assert_eq!(limits.allow(&cell(1 << 30, 8)), Ok(()));
-        assert!(limits.refusal(&cell(1, 1)).contains("does not apply"));
-    }
-}
+pub(crate) mod tests;

@@ -49,7 +49,6 @@ impl Budget {
     }
 
     /// A budget of `messages` for `threads` threads.
-    #[must_use]
     pub fn messages(messages: u64, threads: u32) -> Budget {
         let batches = match threads {
             // One thread shares with nobody: taking a batch would be in each call of a burst.
@@ -72,7 +71,6 @@ impl Budget {
 
     /// As many batches of messages of `message_bytes` as begin within
     /// `window_ns` of the first call of the first thread.
-    #[must_use]
     pub fn window(window_ns: u64, message_bytes: u64) -> Budget {
         Budget {
             remaining: AtomicU64::new(u64::MAX),

@@ -26,7 +26,6 @@ const MODULE: &str = "sys/module/damon_reclaim/parameters";
 
 impl Reclaim {
     /// What sysfs says of it.
-    #[must_use]
     pub fn read(root: &Root) -> Reclaim {
         let daemons = folders(root, KDAMONDS);
         let daemons = daemons.iter().map(|daemon| by_daemon(root, daemon));

@@ -56,7 +56,6 @@ pub struct Guest {
 
 impl Guest {
     /// Whether there is one.
-    #[must_use]
     pub fn is_virtual(&self) -> bool {
         self.hypervisor != Hypervisor::None
     }

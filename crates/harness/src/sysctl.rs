@@ -126,7 +126,6 @@ pub fn change(
 
 impl Changed {
     /// What was changed.
-    #[must_use]
     pub fn changes(&self) -> &[SysctlChange] {
         self.record.as_ref().map_or(&[], |record| &record.sysctls)
     }

@@ -68,14 +68,12 @@ pub struct Deadline {
 
 impl Deadline {
     /// As far from now as this.
-    #[must_use]
     pub fn after(limit: Duration) -> Deadline {
         let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         Deadline { at_ns: clock::monotonic_ns().saturating_add(limit_ns) }
     }
 
     /// What is left of it.
-    #[must_use]
     pub fn left(self) -> Duration {
         Duration::from_nanos(self.at_ns.saturating_sub(clock::monotonic_ns()))
     }

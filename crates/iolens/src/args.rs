@@ -184,30 +184,18 @@ pub(crate) struct Worker {
     pub(crate) remove: Option<PathBuf>,
 }
 
-/// How progress is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProgressKind {
-    /// A bar on a terminal, elsewhere as `passes`
-    Bar,
-    /// A line per pass, and one for each trial that went wrong
-    Passes,
-    /// A line per pass and per trial
-    Plain,
-    /// Nothing
-    None,
-}
-
-impl ProgressKind {
-    pub(crate) const ALL: &'static [ProgressKind] =
-        &[ProgressKind::Bar, ProgressKind::Passes, ProgressKind::Plain, ProgressKind::None];
-
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            ProgressKind::Bar => "bar",
-            ProgressKind::Passes => "passes",
-            ProgressKind::Plain => "plain",
-            ProgressKind::None => "none",
-        }
+iolens_model::words! {
+    /// How progress is shown.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+    pub(crate) enum ProgressKind {
+        /// A bar on a terminal, elsewhere as `passes`
+        Bar = "bar",
+        /// A line per pass, and one for each trial that went wrong
+        Passes = "passes",
+        /// A line per pass and per trial
+        Plain = "plain",
+        /// Nothing
+        None = "none",
     }
 }
 

@@ -75,48 +75,20 @@ struct Name {
     help: &'static str,
 }
 
-/// The parts of a help text, in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Group {
-    Compare,
-    Load,
-    Files,
-    Exact,
-    Messages,
-    Network,
-    Peer,
-    Machine,
-    Experts,
-    After,
-}
-
-impl Group {
-    const ALL: [Group; 10] = [
-        Group::Compare,
-        Group::Load,
-        Group::Files,
-        Group::Exact,
-        Group::Messages,
-        Group::Network,
-        Group::Peer,
-        Group::Machine,
-        Group::Experts,
-        Group::After,
-    ];
-
-    fn heading(self) -> &'static str {
-        match self {
-            Group::Compare => "What to compare (LIST: comma-separated; every value adds settings)",
-            Group::Load => "Load",
-            Group::Files => "Which file",
-            Group::Exact => "How long, how exact",
-            Group::Messages => "How messages are built and received",
-            Group::Network => "Network settings",
-            Group::Peer => "Another machine (docs/clusters.md)",
-            Group::Machine => "Machine and counters",
-            Group::Experts => "Experts (METHOD.md)",
-            Group::After => "Before and after",
-        }
+iolens_model::words! {
+    /// The parts of a help text, in order.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Group {
+        Compare = "What to compare (LIST: comma-separated; every value adds settings)",
+        Load = "Load",
+        Files = "Which file",
+        Exact = "How long, how exact",
+        Messages = "How messages are built and received",
+        Network = "Network settings",
+        Peer = "Another machine (docs/clusters.md)",
+        Machine = "Machine and counters",
+        Experts = "Experts (METHOD.md)",
+        After = "Before and after",
     }
 }
 
@@ -208,7 +180,7 @@ impl Axis {
             fields.iter().copied().filter(has)
         };
         let arg = arg
-            .help_heading(self.group.heading())
+            .help_heading(self.group.word())
             .conflicts_with_all(of_study(self.not_with))
             .requires_all(of_study(self.needs));
         let checked =

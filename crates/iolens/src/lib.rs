@@ -36,7 +36,6 @@ use crate::args::{Args, Command, Run};
 use crate::failure::{Failure, this_hosts_limits};
 
 /// The binary's `main`: what the process was started with, and how it ends.
-#[must_use]
 pub fn main() -> ExitCode {
     // It cannot fail for this signal.
     let _ = iolens_engine::wait_for_children();

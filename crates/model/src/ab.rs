@@ -32,7 +32,6 @@ axis! {
 /// The system gives a process the memory that another has just given back. Where programs start in
 /// the same order, one of them always has the same part of it, and parts differ: on a virtual
 /// machine by some percent, by how the host maps them.
-#[must_use]
 pub fn ab_first(pass: u32, programs: usize) -> usize {
     pass as usize % programs.max(1)
 }
@@ -103,7 +102,6 @@ impl AbAxes {
     pub const BENCH: &str = "bench";
 
     /// Of programs without parameters, with all else as usual: everything is judged.
-    #[must_use]
     pub fn of(mode: AbMode, programs: Vec<External>) -> AbAxes {
         AbAxes {
             mode,
@@ -154,7 +152,6 @@ impl AbAxes {
     }
 
     /// Every command, bench by bench.
-    #[must_use]
     pub fn commands(&self) -> Vec<AbCommand<'_>> {
         let names = || self.programs.iter().map(|program| program.name.as_str());
         if self.benches.is_empty() {
@@ -176,21 +173,18 @@ impl AbAxes {
     }
 
     /// The bench of a setting; `None` where there is no suite.
-    #[must_use]
     pub fn bench(&self, setting: &AbSetting) -> Option<&AbBench> {
         let (_, name) = setting.values.first().filter(|(of, _)| of == AbAxes::BENCH)?;
         self.benches.iter().find(|bench| bench.name == *name)
     }
 
     /// The standard input of whole commands in a setting; `None` for an empty one.
-    #[must_use]
     pub fn input(&self, setting: &AbSetting) -> Option<&str> {
         let own = self.bench(setting).and_then(|bench| bench.input.as_deref());
         own.or(self.input.as_deref())
     }
 
     /// What runs before each run of a command in a setting.
-    #[must_use]
     pub fn prepare(&self, setting: &AbSetting) -> Option<&[String]> {
         let own = self.bench(setting).and_then(|bench| bench.prepare.as_deref());
         own.or(self.prepare.as_deref())
@@ -198,7 +192,6 @@ impl AbAxes {
 
     /// The argument list of a program, given by its place, in a setting; `None` where there is no
     /// such program.
-    #[must_use]
     pub fn command(&self, setting: &AbSetting, program: usize) -> Option<Vec<String>> {
         let word = |word: &String| {
             setting.values.iter().fold(word.clone(), |word, (name, value)| {
@@ -279,7 +272,6 @@ pub struct AbLink {
 
 impl AbProgramFacts {
     /// The facts of one of its links, by its number; as they are where there is no such one.
-    #[must_use]
     pub fn of_link(&self, number: usize) -> AbProgramFacts {
         let Some(AbLink { path, sha256 }) = self.links.get(number).cloned() else {
             return self.clone();
@@ -296,7 +288,6 @@ const AB_FIXED_SHARE_MAX: f64 = 0.75;
 /// equally long every operation bears its part of that, and nothing is hidden; `ln_alike` is what
 /// the numbers of operations are made for, ln(operations of the other / of the one). Of what the
 /// slices differ by, that part is hidden.
-#[must_use]
 pub fn whole_ln_ratio(ln: f64, ln_alike: f64, fixed_share: f64) -> f64 {
     let fixed = fixed_share.clamp(0.0, AB_FIXED_SHARE_MAX);
     if ln_alike.is_finite() { ln_alike + (ln - ln_alike) / (1.0 - fixed) } else { ln }
@@ -383,13 +374,11 @@ pub struct AbCalls {
 impl AbCalls {
     /// Calls per operation: how they grow with the operations, so that those of the protocol
     /// itself drop out.
-    #[must_use]
     pub fn per_operation(&self) -> f64 {
         self.growth(self.calls)
     }
 
     /// Bytes that they moved per operation, in the same way.
-    #[must_use]
     pub fn bytes_per_operation(&self) -> f64 {
         self.growth(self.bytes.unwrap_or_default())
     }
@@ -414,7 +403,6 @@ pub enum AbByteWay {
 
 impl AbByteWay {
     /// That of the calls of this name; `None` where they return something else than bytes.
-    #[must_use]
     pub fn of(call: &str) -> Option<AbByteWay> {
         match call {
             "read" | "pread64" | "readv" | "preadv" | "preadv2" | "recvfrom" | "recvmsg" => {

@@ -25,7 +25,6 @@ pub enum Role {
 impl Role {
     /// The part of what is the baseline or not, and only shows what a part costs
     /// or not.
-    #[must_use]
     pub fn against(is_baseline: bool, is_control: bool) -> Role {
         match (is_baseline, is_control) {
             (true, _) => Role::Baseline,
@@ -73,7 +72,6 @@ pub struct ArmOutcome {
 
 impl ArmOutcome {
     /// Of an arm of which no more is known.
-    #[must_use]
     pub fn of(arm: Arm, status: Status, reason: Option<String>) -> ArmOutcome {
         ArmOutcome {
             arm,

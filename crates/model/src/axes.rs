@@ -1,32 +1,49 @@
 //! The axes of a study and the values each can take: the same words in plans,
 //! flags, columns and pages.
 
-use serde::{Deserialize, Serialize};
+/// Declares an enum whose values have one word each: `ALL` in the order in which they stand,
+/// and `word`. What is derived is the caller's.
+#[macro_export]
+macro_rules! words {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident {
+        $($(#[$doc:meta])* $variant:ident = $word:expr,)+
+    }) => {
+        $(#[$meta])*
+        $vis enum $name {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl $name {
+            /// Every value, in the order in which it is documented.
+            $vis const ALL: &'static [$name] = &[$($name::$variant),+];
+
+            /// The words for this value.
+            $vis fn word(self) -> &'static str {
+                match self { $($name::$variant => $word,)+ }
+            }
+        }
+    };
+}
 
 /// Declares an axis: an enum whose values have one word each, which is what
 /// serde, `Display`, `FromStr` and "expected one of" all use.
 macro_rules! axis {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        pub enum $name {
-            $($(#[$doc])* #[serde(rename = $word)] $variant,)+
+        $crate::words! {
+            $(#[$meta])*
+            #[derive(
+                Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash,
+                serde::Serialize, serde::Deserialize,
+            )]
+            pub enum $name {
+                $($(#[$doc])* #[serde(rename = $word)] $variant = $word,)+
+            }
         }
 
         impl $name {
-            /// Every value, in the order in which it is documented.
-            pub const ALL: &'static [$name] = &[$($name::$variant),+];
-
-            /// The one word for this value.
-            #[must_use]
-            pub fn word(self) -> &'static str {
-                match self { $($name::$variant => $word,)+ }
-            }
-
             /// The value of a word.
-            #[must_use]
             pub fn from_word(word: &str) -> Option<$name> {
-                match word { $($word => Some($name::$variant),)+ _ => None }
+                $name::ALL.iter().copied().find(|value| value.word() == word)
             }
         }
 
@@ -66,13 +83,11 @@ impl Study {
         &[Study::Net, Study::File, Study::Write, Study::Copy, Study::Syscall, Study::Server];
 
     /// One of these by its word.
-    #[must_use]
     pub fn of_run(word: &str) -> Option<Study> {
         Study::OF_RUN.iter().copied().find(|study| study.word() == word)
     }
 
     /// Whether the size of a unit of work is an axis.
-    #[must_use]
     pub fn has_sizes(self) -> bool {
         match self {
             Study::Net | Study::File | Study::Write | Study::Copy => true,
@@ -81,7 +96,6 @@ impl Study {
     }
 
     /// Whether its arms are engines that move blocks of a file.
-    #[must_use]
     pub fn has_blocks(self) -> bool {
         match self {
             Study::File | Study::Write => true,
@@ -90,7 +104,6 @@ impl Study {
     }
 
     /// What a unit of work is called.
-    #[must_use]
     pub fn unit(self) -> &'static str {
         match self {
             Study::Net => "message",
@@ -103,7 +116,6 @@ impl Study {
     }
 
     /// Several of them.
-    #[must_use]
     pub fn units(self) -> &'static str {
         match self {
             Study::Net => "messages",
@@ -116,7 +128,6 @@ impl Study {
     }
 
     /// What an arm is called.
-    #[must_use]
     pub fn arm(self) -> &'static str {
         match self {
             Study::Net | Study::Copy | Study::Syscall | Study::Ab => "arm",
@@ -144,7 +155,6 @@ axis! {
 
 impl Topology {
     /// Whether anybody receives what is sent there.
-    #[must_use]
     pub fn has_receiver(self) -> bool {
         match self {
             Topology::Loopback | Topology::Veth | Topology::Host => true,
@@ -154,13 +164,11 @@ impl Topology {
 
     /// Whether a call that receives there can poll a device: those that loop back have no NAPI
     /// instance, and one that drops everything delivers nothing.
-    #[must_use]
     pub fn can_be_polled(self) -> bool {
         matches!(self, Topology::Veth | Topology::Host)
     }
 
     /// Whether its ends are on two machines.
-    #[must_use]
     pub fn is_apart(self) -> bool {
         self == Topology::Host
     }
@@ -185,7 +193,6 @@ impl Default for Direction {
 
 impl Direction {
     /// What this machine does, and what the other one does.
-    #[must_use]
     pub fn words(self) -> [&'static str; 2] {
         match self {
             Direction::Tx => ["sends", "receives"],

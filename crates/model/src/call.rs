@@ -43,7 +43,6 @@ pub struct CallFacts {
 
 impl CallFacts {
     /// Bytes that one unit moves in a cell.
-    #[must_use]
     pub fn bytes_in(&self, cell: &Cell) -> u64 {
         match (self.bytes, cell.size.0) {
             (own, 0) => own.into(),

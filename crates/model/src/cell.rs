@@ -59,7 +59,6 @@ pub struct SyscallSetting {
 
 impl SyscallSetting {
     /// `10 calls in a row`; `None` where a slice is filled.
-    #[must_use]
     pub fn in_words(self) -> Option<String> {
         let plural = |n| if n == 1 { "1 call".to_owned() } else { format!("{n} calls") };
         self.in_a_row.map(|n| format!("{} in a row", plural(n)))
@@ -107,19 +106,16 @@ impl NetSetting {
     }
 
     /// `8 fields`.
-    #[must_use]
     pub fn fields_in_words(&self) -> String {
         format!("{} field{}", self.fields, if self.fields == 1 { "" } else { "s" })
     }
 
     /// `iovec prepared`.
-    #[must_use]
     pub fn iovec_in_words(&self) -> String {
         format!("iovec {}", self.iovec)
     }
 
     /// `received with recv`; `None` where nobody receives.
-    #[must_use]
     pub fn receiver_in_words(&self) -> Option<String> {
         let is_named = self.topology.has_receiver() && !self.receiver.is_empty();
         is_named.then(|| format!("received with {}", self.receiver))
@@ -134,39 +130,41 @@ impl NetSetting {
     }
 }
 
-impl Setting {
-    /// The study that has it.
-    #[must_use]
-    pub fn study(&self) -> Study {
-        match self {
-            Setting::Net(_) => Study::Net,
-            Setting::Syscall(_) => Study::Syscall,
-            Setting::File(_) => Study::File,
-            Setting::Write(_) => Study::Write,
-            Setting::Copy(_) => Study::Copy,
-            Setting::Server(_) => Study::Server,
-            Setting::Ab(_) => Study::Ab,
+/// The study of an enum with a variant for each, and what it holds of one; `None` of others.
+macro_rules! of_studies {
+    ($owner:ident.$field:ident: $of:ident {
+        $($name:ident($it:ident) $study:ident: $held:ty = $take:expr;)+
+    }) => {
+        impl $owner {
+            /// The study it is of.
+            pub fn study(&self) -> Study {
+                match &self.$field { $($of::$study(_) => Study::$study,)+ }
+            }
+
+            $(
+                /// Its axes in this study; `None` in others.
+                pub fn $name(&self) -> Option<$held> {
+                    match &self.$field { $of::$study($it) => Some($take), _ => None }
+                }
+            )+
         }
-    }
+    };
 }
 
+pub(crate) use of_studies;
+
+of_studies! { Cell.setting: Setting {
+    net(it) Net: &NetSetting = it;
+    syscall(it) Syscall: SyscallSetting = *it;
+    file(it) File: FileSetting = *it;
+    write(it) Write: WriteSetting = *it;
+    copy(it) Copy: CopySetting = *it;
+    server(it) Server: &ServerSetting = it;
+    ab(it) Ab: &AbSetting = it;
+} }
+
 impl Cell {
-    /// The study it is of.
-    #[must_use]
-    pub fn study(&self) -> Study {
-        self.setting.study()
-    }
-
-    /// The axes of `net`; `None` in other studies.
-    #[must_use]
-    pub fn net(&self) -> Option<&NetSetting> {
-        match &self.setting {
-            Setting::Net(net) => Some(net),
-            _ => None,
-        }
-    }
-
-    /// The same, to be changed.
+    /// The axes of `net`, to be changed.
     pub fn net_mut(&mut self) -> Option<&mut NetSetting> {
         match &mut self.setting {
             Setting::Net(net) => Some(net),
@@ -174,63 +172,8 @@ impl Cell {
         }
     }
 
-    /// The axes of `syscall`; `None` in other studies.
-    #[must_use]
-    pub fn syscall(&self) -> Option<SyscallSetting> {
-        match self.setting {
-            Setting::Syscall(syscall) => Some(syscall),
-            _ => None,
-        }
-    }
-
-    /// The axes of `file`; `None` in other studies.
-    #[must_use]
-    pub fn file(&self) -> Option<FileSetting> {
-        match self.setting {
-            Setting::File(file) => Some(file),
-            _ => None,
-        }
-    }
-
-    /// The axes of `write`; `None` in other studies.
-    #[must_use]
-    pub fn write(&self) -> Option<WriteSetting> {
-        match self.setting {
-            Setting::Write(write) => Some(write),
-            _ => None,
-        }
-    }
-
-    /// The axes of `copy`; `None` in other studies.
-    #[must_use]
-    pub fn copy(&self) -> Option<CopySetting> {
-        match self.setting {
-            Setting::Copy(copy) => Some(copy),
-            _ => None,
-        }
-    }
-
-    /// The axes of `server`; `None` in other studies.
-    #[must_use]
-    pub fn server(&self) -> Option<&ServerSetting> {
-        match &self.setting {
-            Setting::Server(server) => Some(server),
-            _ => None,
-        }
-    }
-
-    /// The axes of `ab`; `None` in other studies.
-    #[must_use]
-    pub fn ab(&self) -> Option<&AbSetting> {
-        match &self.setting {
-            Setting::Ab(ab) => Some(ab),
-            _ => None,
-        }
-    }
-
     /// What of the file that is read is in the page cache when a slice begins; `None`
     /// in studies that read none.
-    #[must_use]
     pub fn cache(&self) -> Option<CacheState> {
         match self.setting {
             Setting::File(file) => Some(file.cache),
@@ -240,20 +183,17 @@ impl Cell {
     }
 
     /// Whether the work of its slices is done by one process alone.
-    #[must_use]
     pub fn is_alone(&self) -> bool {
         self.topology().is_none()
     }
 
     /// Threads that work at the same time, over all its processes.
-    #[must_use]
     pub fn workers(&self) -> u32 {
         let ends = if self.is_alone() { 1 } else { 2 };
         self.threads.saturating_mul(ends)
     }
 
     /// The same cell with something else of `net`.
-    #[must_use]
     pub fn with_net(&self, change: impl FnOnce(&mut NetSetting)) -> Cell {
         let mut cell = self.clone();
         if let Some(net) = cell.net_mut() {
@@ -263,7 +203,6 @@ impl Cell {
     }
 
     /// Where the ends stand; `None` in studies without a network.
-    #[must_use]
     pub fn topology(&self) -> Option<Topology> {
         match &self.setting {
             Setting::Net(net) => Some(net.topology),
@@ -273,50 +212,42 @@ impl Cell {
     }
 
     /// Whether anybody receives what the arms send.
-    #[must_use]
     pub fn has_receiver(&self) -> bool {
         self.topology().is_some_and(Topology::has_receiver)
     }
 
     /// Whether the receiving end asks for each message, and holds the clock.
-    #[must_use]
     pub fn is_rr(&self) -> bool {
         self.net().is_some_and(|net| net.mode == Mode::Rr)
     }
 
     /// How large the memory is that is worked on; `None` in studies where that
     /// is no axis.
-    #[must_use]
     pub fn working_set(&self) -> Option<WorkingSet> {
         self.net().map(|net| net.working_set)
     }
 
     /// Receiver primitive; `None` in studies without one.
-    #[must_use]
     pub fn receiver(&self) -> Option<&str> {
         self.net().map(|net| net.receiver.as_str())
     }
 
     /// Bytes that one receiving call is asked for; 0 where nobody receives.
-    #[must_use]
     pub fn receive_size(&self) -> Bytes {
         self.net().and_then(|net| net.tuning.receive_size_bytes).unwrap_or_default()
     }
 
     /// The setting without the size: cells that share it form one curve.
-    #[must_use]
     pub fn curve(&self) -> Cell {
         Cell { size: Bytes(0), ..self.clone() }
     }
 
     /// Its size; `None` where it has none.
-    #[must_use]
     pub fn own_size(&self) -> Option<Bytes> {
         (self.study().has_sizes() || self.size.0 > 0).then_some(self.size)
     }
 
     /// `4 threads`.
-    #[must_use]
     pub fn threads_in_words(&self) -> String {
         // A model makes of them what it makes of them: threads, processes, shards.
         let word = if self.server().is_some() { "worker" } else { "thread" };
@@ -324,7 +255,6 @@ impl Cell {
     }
 
     /// `64 KiB × 4 threads`; without the size in studies that have none.
-    #[must_use]
     pub fn size_and_threads(&self) -> String {
         match self.own_size() {
             Some(size) => format!("{size} × {}", self.threads_in_words()),
@@ -333,7 +263,6 @@ impl Cell {
     }
 
     /// What every title says of the study's axes: `loopback`, `stream`, `hot`.
-    #[must_use]
     pub fn words(&self) -> Vec<String> {
         match &self.setting {
             Setting::Net(NetSetting { topology, mode, working_set, .. }) => {
@@ -359,7 +288,6 @@ impl Cell {
     }
 
     /// What is not as it is where a plan states nothing, in words.
-    #[must_use]
     pub fn unusual(&self) -> Vec<String> {
         match &self.setting {
             Setting::Net(net) => net.unusual(),

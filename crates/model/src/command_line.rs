@@ -18,13 +18,11 @@ const NAME_ENDS: [&str; 8] =
 const SSHPASS: &str = "sshpass";
 
 /// The words of a command without its secrets.
-#[must_use]
 pub fn redacted(words: &[String]) -> Vec<String> {
     Redactor::default().words(words)
 }
 
 /// Whether a secret of these words was taken out before: what is left is not the command.
-#[must_use]
 pub fn is_redacted(words: &[String]) -> bool {
     let mut redactor = Redactor::default();
     redactor.words(words);
@@ -218,14 +216,12 @@ fn pieces(line: &str) -> Vec<(Range<usize>, String)> {
 // Commands as they are printed: what a POSIX shell reads back as the same words.
 
 /// A command to be typed: `dd 'if=/data/big file.bin' bs=128K`.
-#[must_use]
 pub fn join<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
     words.into_iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
 /// One word of a command. Unlike what `shlex` writes, `if=FILE` and `of={dst}` stay as they
 /// are: behind a program's name no shell makes anything else of them.
-#[must_use]
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%{}".contains(c);
     let may_expand = word.contains('{') && (word.contains(',') || word.contains(".."));

@@ -31,13 +31,11 @@ pub struct CopySetting {
 
 impl CopySetting {
     /// `blocks of 4 KiB`.
-    #[must_use]
     pub fn block_in_words(&self) -> String {
         format!("blocks of {}", self.block_bytes)
     }
 
     /// `fsync within the time`; `None` where nothing besides copying is.
-    #[must_use]
     pub fn sync_in_words(&self) -> Option<String> {
         (self.sync == CopySync::Fsync).then(|| "fsync within the time".to_owned())
     }

@@ -91,7 +91,6 @@ pub struct DataPath {
 impl DataPath {
     /// The path with the receiving end's hops replaced by `hops`, those of
     /// another receiver. A path that ends at the sender stays as it is.
-    #[must_use]
     pub fn received_by(&self, hops: &[Hop]) -> DataPath {
         let is_sender = |hop: &&Hop| hop.end == End::Sender;
         let sender: Vec<Hop> = self.hops.iter().filter(is_sender).cloned().collect();
@@ -104,7 +103,6 @@ impl DataPath {
 
     /// CPU copies of each payload byte made at the sender, if the share
     /// `late_share` (0 to 1) of the bytes was copied late.
-    #[must_use]
     pub fn copies_sender(&self, late_share: f64) -> f64 {
         let shares = Shares { late: late_share, mapped: 0.0 };
         self.copies(shares, |hop| hop.end == End::Sender)
@@ -113,25 +111,21 @@ impl DataPath {
     /// CPU copies of each payload byte from the sender's fields to the
     /// receiver's buffer, as above, if the share `mapped_share` (0 to 1) was
     /// mapped where the path may map.
-    #[must_use]
     pub fn copies_end_to_end(&self, late_share: f64, mapped_share: f64) -> f64 {
         self.copies(Shares { late: late_share, mapped: mapped_share }, |_| true)
     }
 
     /// Whether the kernel decides at run time if it copies.
-    #[must_use]
     pub fn may_copy_late(&self) -> bool {
         self.hops.iter().any(|hop| hop.movement == Movement::LateCopy)
     }
 
     /// Whether nothing of it is decided at run time.
-    #[must_use]
     pub fn is_fixed(&self) -> bool {
         !self.may_copy_late() && !self.may_map()
     }
 
     /// Whether the kernel maps pages for the receiver, where it can.
-    #[must_use]
     pub fn may_map(&self) -> bool {
         self.hops.iter().any(|hop| hop.movement == Movement::Mapped)
     }

@@ -5,37 +5,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Bytes;
 
-/// What a finding is about; also the heading it stands under.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Area {
-    /// What the kernel runs on, and what stands between it and us.
-    Machine,
-    /// Where threads run, and how fast.
-    Processors,
-    /// Events of the kernel and of the PMU.
-    Counters,
-    /// Where two ends can stand, and how they can send.
-    Network,
-    /// What a process may have, and where results go.
-    Limits,
-}
-
-impl Area {
-    /// Every area, in the order in which they are shown.
-    pub const ALL: [Area; 5] =
-        [Area::Machine, Area::Processors, Area::Counters, Area::Network, Area::Limits];
-
-    /// The one word for it.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Area::Machine => "machine",
-            Area::Processors => "processors",
-            Area::Counters => "counters",
-            Area::Network => "network",
-            Area::Limits => "limits",
-        }
+crate::words! {
+    /// What a finding is about; also the heading it stands under.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Area {
+        /// What the kernel runs on, and what stands between it and us.
+        Machine = "machine",
+        /// Where threads run, and how fast.
+        Processors = "processors",
+        /// Events of the kernel and of the PMU.
+        Counters = "counters",
+        /// Where two ends can stand, and how they can send.
+        Network = "network",
+        /// What a process may have, and where results go.
+        Limits = "limits",
     }
 }
 
@@ -75,7 +59,6 @@ pub const NONE: &str = "none";
 
 impl Finding {
     /// Something that does not limit anything.
-    #[must_use]
     pub fn ok(area: Area, name: &str, found: impl Into<String>, source: &str) -> Finding {
         Finding {
             area,
@@ -147,7 +130,6 @@ pub struct Extent {
 
 impl Extent {
     /// What it takes in all, in bytes.
-    #[must_use]
     pub fn total(&self) -> Bytes {
         Bytes(self.file_bytes.0 + self.log_bytes.0)
     }
@@ -168,7 +150,7 @@ mod tests {
 
     #[test]
     fn areas_are_written_as_they_are_shown() {
-        for area in Area::ALL {
+        for &area in Area::ALL {
             assert_eq!(serde_json::to_value(area).unwrap(), area.word());
         }
     }

@@ -23,7 +23,6 @@ pub struct External {
 
 impl External {
     /// The argument list with every placeholder replaced.
-    #[must_use]
     pub fn with(&self, source: &[u8], destination: &[u8], block: Bytes) -> Vec<Vec<u8>> {
         let block = block.0.to_string();
         let values = [("{src}", source), ("{dst}", destination), ("{block}", block.as_bytes())];
@@ -31,14 +30,12 @@ impl External {
     }
 
     /// The same of a program that serves.
-    #[must_use]
     pub fn with_address(&self, address: SocketAddr) -> Vec<Vec<u8>> {
         let (ip, port) = (address.ip().to_string(), address.port().to_string());
         self.with_values(&[("{port}", port.as_bytes()), ("{address}", ip.as_bytes())])
     }
 
     /// The same of a program that sends.
-    #[must_use]
     pub fn with_task(&self, task: &SenderTask) -> Vec<Vec<u8>> {
         let (host, port) = (task.receiver.ip().to_string(), task.receiver.port().to_string());
         let numbers = [task.size.0, task.threads.into(), task.messages, task.seconds];
@@ -55,7 +52,6 @@ impl External {
     }
 
     /// The same of a program that reads.
-    #[must_use]
     pub fn with_file(&self, file: &[u8], block: Bytes, pattern: &str) -> Vec<Vec<u8>> {
         let block = block.0.to_string();
         let values =
@@ -64,13 +60,11 @@ impl External {
     }
 
     /// The same of a program that makes calls.
-    #[must_use]
     pub fn with_size(&self, size: Bytes) -> Vec<Vec<u8>> {
         self.with_values(&[("{size}", size.0.to_string().as_bytes())])
     }
 
     /// Whether a program that sends is told how many messages, and ends by itself.
-    #[must_use]
     pub fn counts_messages(&self) -> bool {
         self.argv.iter().any(|word| word.contains(MESSAGES_KEY))
     }

@@ -4,64 +4,41 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Primitives that belong together: lists, figures and tables group by it, in
-/// this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Family {
-    /// The textbook comparison: two copies, one copy, none.
-    Classic,
-    /// System calls for contiguous and scattered memory.
-    Plain,
-    /// Pages are handed over instead of copied.
-    PageMoving,
-    /// Submission and completion rings.
-    #[serde(rename = "io_uring")]
-    IoUring,
-    /// Messages that are packets.
-    Datagram,
-    /// What is protocol and what is copy: other transports, and parts alone.
-    Controls,
+crate::words! {
+    /// Primitives that belong together: lists, figures and tables group by it, in
+    /// this order.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Family {
+        /// The textbook comparison: two copies, one copy, none.
+        Classic = "classic",
+        /// System calls for contiguous and scattered memory.
+        Plain = "plain",
+        /// Pages are handed over instead of copied.
+        PageMoving = "page_moving",
+        /// Submission and completion rings.
+        #[serde(rename = "io_uring")]
+        IoUring = "io_uring",
+        /// Messages that are packets.
+        Datagram = "datagram",
+        /// What is protocol and what is copy: other transports, and parts alone.
+        Controls = "controls",
+    }
 }
 
 impl Family {
-    /// Every family, in the order of lists.
-    pub const ALL: [Family; 6] = [
-        Family::Classic,
-        Family::Plain,
-        Family::PageMoving,
-        Family::IoUring,
-        Family::Datagram,
-        Family::Controls,
-    ];
-
-    /// The word that selects it: one of [`Family::ALL`], as a plan has it.
-    #[must_use]
-    pub fn id(self) -> &'static str {
-        match self {
-            Family::Classic => "classic",
-            Family::Plain => "plain",
-            Family::PageMoving => "page_moving",
-            Family::IoUring => "io_uring",
-            Family::Datagram => "datagram",
-            Family::Controls => "controls",
-        }
-    }
-
     /// Its name, as headings have it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Family::Classic => "the classic three",
             Family::PageMoving => "page moving",
-            other => other.id(),
+            other => other.word(),
         }
     }
 
     /// The family of an id.
-    #[must_use]
     pub fn find(id: &str) -> Option<Family> {
-        Family::ALL.into_iter().find(|family| family.id() == id)
+        Family::ALL.iter().copied().find(|family| family.word() == id)
     }
 }
 
@@ -90,7 +67,6 @@ pub enum Condition {
 impl Condition {
     /// For which messages a primitive with this condition can be used, after
     /// "only".
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Condition::Contiguous => "for a message that is contiguous already",
@@ -103,7 +79,6 @@ impl Condition {
     }
 
     /// The same as the heading of a column.
-    #[must_use]
     pub fn heading(self) -> &'static str {
         match self {
             Condition::Contiguous => "if the message is contiguous already",
@@ -121,10 +96,10 @@ mod tests {
     #[test]
     fn families_are_found_by_their_ids_and_stored_as_them() {
         assert!(Family::ALL.is_sorted());
-        for family in Family::ALL {
-            assert_eq!(Family::find(family.id()), Some(family));
+        for &family in Family::ALL {
+            assert_eq!(Family::find(family.word()), Some(family));
             let stored = serde_json::to_string(&family).expect("a word");
-            assert_eq!(stored, format!("\"{}\"", family.id()));
+            assert_eq!(stored, format!("\"{}\"", family.word()));
         }
         assert_eq!(Family::find("send"), None);
     }

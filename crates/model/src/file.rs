@@ -66,13 +66,11 @@ pub struct WriteSetting {
 
 impl WriteSetting {
     /// `depth 8`, where it is not as it is where a plan states nothing.
-    #[must_use]
     pub fn unusual(&self) -> Option<String> {
         (self.depth != FileSetting::DEPTH).then(|| self.depth_in_words())
     }
 
     /// `depth 8`.
-    #[must_use]
     pub fn depth_in_words(&self) -> String {
         format!("depth {}", self.depth)
     }
@@ -109,7 +107,6 @@ pub struct FileSetting {
 
 impl CacheState {
     /// Whether the page cache holds nothing of the file when a slice begins.
-    #[must_use]
     pub fn is_cold(self) -> bool {
         match self {
             CacheState::Warm => false,
@@ -132,7 +129,6 @@ axis! {
 
 impl DropMode {
     /// What it drops, in words.
-    #[must_use]
     pub fn what(self) -> &'static str {
         match self {
             DropMode::Pages => "pages",
@@ -147,7 +143,6 @@ impl FileSetting {
     pub const DEPTH: u32 = 1;
 
     /// `depth 8`.
-    #[must_use]
     pub fn depth_in_words(&self) -> String {
         format!("depth {}", self.depth)
     }
@@ -287,7 +282,6 @@ pub struct WritingFacts {
 impl WritingFacts {
     /// The median time of writing a page and bringing it to the device; `None` where
     /// it was not tried.
-    #[must_use]
     pub fn flush(&self) -> Option<Nanos> {
         let mut flushes = self.flushes.clone();
         flushes.sort_unstable();
@@ -382,7 +376,6 @@ pub struct FileCounts {
 impl FileCounts {
     /// What reads came on top since `earlier`; what was found of the file is that of
     /// a slice, and stays.
-    #[must_use]
     pub fn since(&self, earlier: &FileCounts) -> FileCounts {
         FileCounts {
             short_reads: self.short_reads - earlier.short_reads,
@@ -393,7 +386,6 @@ impl FileCounts {
 
     /// Of several slices: what storage delivered in all of them, and the most that
     /// was resident around one; `None` where one is.
-    #[must_use]
     pub fn and_later(&self, later: &FileCounts) -> FileCounts {
         let most = |a: Option<u64>, b: Option<u64>| Some(a?.max(b?));
         FileCounts {
@@ -412,7 +404,6 @@ impl FileCounts {
     }
 
     /// Both together: of two threads, one of which has looked at the file.
-    #[must_use]
     pub fn plus(&self, other: &FileCounts) -> FileCounts {
         let device_bytes = match (self.device_bytes, other.device_bytes) {
             (Some(a), Some(b)) => Some(a.saturating_add(b)),

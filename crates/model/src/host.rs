@@ -47,7 +47,6 @@ pub struct HostFacts {
 
 /// CPUs by the cores that they are threads of, in the order of the first of each; one of which
 /// nobody says with whom it shares its core has it alone.
-#[must_use]
 pub fn by_core(cpus: &[u32], siblings: impl Fn(u32) -> Option<Vec<u32>>) -> Vec<Vec<u32>> {
     let mut cores: Vec<Vec<u32>> = Vec::new();
     for &cpu in cpus {
@@ -62,13 +61,11 @@ pub fn by_core(cpus: &[u32], siblings: impl Fn(u32) -> Option<Vec<u32>>) -> Vec<
 
 impl HostFacts {
     /// CPUs of this machine by their cores, as [`by_core`] has them.
-    #[must_use]
     pub fn cores_of(&self, cpus: &[u32]) -> Vec<Vec<u32>> {
         by_core(cpus, |cpu| self.cores.iter().find(|core| core.contains(&cpu)).cloned())
     }
 
     /// A fact by its heading and name, or why it is unknown, in words.
-    #[must_use]
     pub fn fact(&self, group: &str, name: &str) -> String {
         match self.reading(group, name) {
             Some(Reading::Exact(value)) => value.clone(),
@@ -78,7 +75,6 @@ impl HostFacts {
     }
 
     /// A fact that is known.
-    #[must_use]
     pub fn known(&self, group: &str, name: &str) -> Option<&str> {
         self.reading(group, name)?.value().map(String::as_str)
     }
@@ -90,7 +86,6 @@ impl HostFacts {
 
     /// What to say beside counts of the PMU, if the build that took them was
     /// never verified; see [`PMU_VERIFIED_ON_HARDWARE`].
-    #[must_use]
     pub fn pmu_caution(&self) -> Option<&str> {
         let values = self.facts.iter().filter(|fact| fact.group == COUNTERS);
         let mut values = values.filter_map(|fact| fact.value.value());
@@ -247,14 +242,12 @@ pub struct KernelVersion {
 
 impl KernelVersion {
     /// A version by its numbers; 0 for a third one that it does not have.
-    #[must_use]
     pub const fn new(major: u16, minor: u16, patch: u16) -> KernelVersion {
         KernelVersion { major, minor, patch }
     }
 
     /// The version in a release as uname(2) gives it, such as
     /// `6.18.44-fc-v669`; `None` where there is none.
-    #[must_use]
     pub fn of_release(release: &str) -> Option<KernelVersion> {
         let mut numbers = release.split(['.', '-', '+', '_', ' ']);
         let major = numbers.next()?.parse().ok()?;

@@ -28,7 +28,6 @@ pub mod plan;
 pub mod profile;
 pub mod reading;
 pub mod run;
-pub mod served;
 pub mod server;
 pub mod slo;
 pub mod transfer;

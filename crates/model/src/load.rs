@@ -65,13 +65,11 @@ pub struct Outcomes {
 
 impl Outcomes {
     /// All of them.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.ok + self.timeout + self.refused + self.reset + self.invalid + self.abandoned
     }
 
     /// The sum of two.
-    #[must_use]
     pub fn plus(&self, other: &Outcomes) -> Outcomes {
         Outcomes {
             ok: self.ok + other.ok,
@@ -101,7 +99,6 @@ pub struct ClientThread {
 
 impl ClientThread {
     /// Share of the time in which it worked, 0 to 1; `None` where no time passed.
-    #[must_use]
     pub fn busy(&self) -> Option<f64> {
         let worked = self.cpu.0.saturating_sub(self.spinning.0);
         (self.wall.0 > 0).then(|| (worked as f64 / self.wall.0 as f64).min(1.0))
@@ -109,7 +106,6 @@ impl ClientThread {
 
     /// CPU time in which it only looked whether something was to be done, ns. It looks by the clock
     /// on the wall: one that was kept from it spent no more than its CPU time.
-    #[must_use]
     pub fn polled_ns(&self) -> u64 {
         self.spinning.0.min(self.cpu.0)
     }
@@ -207,13 +203,11 @@ pub struct Load {
 
 impl Load {
     /// Right replies per second of the window; `None` where no time passed.
-    #[must_use]
     pub fn rate(&self) -> Option<f64> {
         (self.window.0 > 0).then(|| self.replies_in_window as f64 * 1e9 / self.window.0 as f64)
     }
 
     /// Requests per second that an open loop was to make; `None` for a closed one.
-    #[must_use]
     pub fn offered(&self) -> Option<f64> {
         match self.pace {
             Pace::Open { rate, .. } => Some(rate),
@@ -223,14 +217,12 @@ impl Load {
 
     /// Mean number of requests in flight, by Little's law: rate × mean time from
     /// sent to answered.
-    #[must_use]
     pub fn mean_in_flight(&self) -> Option<f64> {
         Some(self.rate()? * self.from_sent.mean_ns()? / 1e9)
     }
 
     /// Time in which threads of the client were ready to run without a CPU; `None`
     /// where the kernel counts nothing.
-    #[must_use]
     pub fn run_delay(&self) -> Option<Nanos> {
         let all: Option<Vec<u64>> =
             self.threads.iter().map(|thread| thread.run_delay.map(|delay| delay.0)).collect();
@@ -238,7 +230,6 @@ impl Load {
     }
 
     /// The largest share of its time in which a thread of the client worked.
-    #[must_use]
     pub fn busiest_thread(&self) -> Option<f64> {
         self.threads.iter().filter_map(ClientThread::busy).max_by(f64::total_cmp)
     }

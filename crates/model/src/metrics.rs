@@ -55,7 +55,6 @@ pub enum NullWhen {
 
 impl NullWhen {
     /// In words; nothing where it never is.
-    #[must_use]
     pub fn words(self) -> Option<&'static str> {
         Some(match self {
             NullWhen::Never => return None,

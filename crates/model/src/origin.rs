@@ -47,7 +47,6 @@ fn is_of_label(letter: char) -> bool {
 
 impl HostFacts {
     /// The host name, where it was read and can be a label.
-    #[must_use]
     pub fn name(&self) -> Option<&str> {
         let (group, name) = HOST_NAME;
         self.known(group, name).filter(|name| label(name).is_ok())
@@ -75,7 +74,6 @@ pub struct Sighting<'a> {
 ///
 /// What one of the two does not tell shows nothing. Two machines of one model and name that were
 /// never up at the same time cannot be told from one that was booted again.
-#[must_use]
 pub fn told_apart(a: &Sighting<'_>, b: &Sighting<'_>) -> Option<String> {
     let differ = |what: &str, a: &str, b: &str| Some(format!("{what}: {a} and {b}"));
     let of = |group: &str, name: &str| a.host.known(group, name).zip(b.host.known(group, name));

@@ -130,9 +130,35 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// The sum with those of a later slice, saturating; `None` where either is `None`.
+    pub fn plus(&self, later: &Counts) -> Counts {
+        let both = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+        Counts {
+            messages: self.messages.saturating_add(later.messages),
+            bytes: self.bytes.saturating_add(later.bytes),
+            calls: both(self.calls, later.calls),
+            time_ns: self.time_ns.saturating_add(later.time_ns),
+            task_clock_ns: both(self.task_clock_ns, later.task_clock_ns),
+            voluntary_switches: both(self.voluntary_switches, later.voluntary_switches),
+            involuntary_switches: both(self.involuntary_switches, later.involuntary_switches),
+            migrations: both(self.migrations, later.migrations),
+            minor_faults: both(self.minor_faults, later.minor_faults),
+            major_faults: both(self.major_faults, later.major_faults),
+            retransmits: both(self.retransmits, later.retransmits),
+            segments_out: both(self.segments_out, later.segments_out),
+            softirq_ticks: both(self.softirq_ticks, later.softirq_ticks),
+            run_delay_ns: both(self.run_delay_ns, later.run_delay_ns),
+            mapped_bytes: both(self.mapped_bytes, later.mapped_bytes),
+            multishot: self.multishot.zip(later.multishot).map(|(a, b)| a.plus(&b)),
+            zerocopy: self.zerocopy.zip(later.zerocopy).map(|(a, b)| a.plus(&b)),
+            file: self.file.zip(later.file).map(|(a, b)| a.and_later(&b)),
+            pmu: self.pmu.plus(&later.pmu),
+            kernel: self.kernel.plus(&later.kernel),
+        }
+    }
+
     /// Of a process that did so many operations. Switches are because it waited and because the
     /// scheduler took the CPU, faults without I/O and with.
-    #[must_use]
     pub fn of_process(
         operations: u64,
         time: Nanos,
@@ -153,13 +179,11 @@ impl Counts {
     }
 
     /// Page faults, those that waited for I/O too.
-    #[must_use]
     pub fn faults(&self) -> Option<u64> {
         Some(self.minor_faults?.saturating_add(self.major_faults?))
     }
 
     /// What is judged of programs, ns.
-    #[must_use]
     pub fn judged(&self, quantity: AbQuantity) -> Option<u64> {
         match quantity {
             AbQuantity::Time => Some(self.time_ns),
@@ -206,7 +230,6 @@ pub struct MultishotCounts {
 
 impl MultishotCounts {
     /// The counts of both.
-    #[must_use]
     pub fn plus(&self, other: &MultishotCounts) -> MultishotCounts {
         MultishotCounts {
             rearms: self.rearms.saturating_add(other.rearms),
@@ -215,7 +238,6 @@ impl MultishotCounts {
     }
 
     /// What was counted since `earlier`.
-    #[must_use]
     pub fn since(&self, earlier: &MultishotCounts) -> MultishotCounts {
         MultishotCounts {
             rearms: self.rearms.saturating_sub(earlier.rearms),
@@ -249,20 +271,17 @@ macro_rules! counts {
             pub const NAMES: [&'static str; Self::COUNT] = [$(stringify!($name)),+];
 
             /// The counts in the order of [`Self::NAMES`].
-            #[must_use]
             pub fn values(&self) -> [Option<u64>; Self::COUNT] {
                 [$(self.$name),+]
             }
 
             /// Counts from values in the order of [`Self::NAMES`].
-            #[must_use]
             pub fn from_values(values: [Option<u64>; Self::COUNT]) -> $set {
                 let [$($name),+] = values;
                 $set { $($name),+ }
             }
 
             /// Counts of both; a sum with an unknown part is unknown.
-            #[must_use]
             pub fn plus(&self, other: &$set) -> $set {
                 let (a, b) = (self.values(), other.values());
                 let sum = |i: usize| Some(a[i]?.saturating_add(b[i]?));
@@ -270,7 +289,6 @@ macro_rules! counts {
             }
 
             /// What came on top since `earlier`.
-            #[must_use]
             pub fn since(&self, earlier: &$set) -> $set {
                 let (now, before) = (self.values(), earlier.values());
                 let difference = |i: usize| Some(now[i]?.saturating_sub(before[i]?));
@@ -352,7 +370,6 @@ counts! {
 
 impl ZerocopyCounts {
     /// Counts of both.
-    #[must_use]
     pub fn plus(&self, other: &ZerocopyCounts) -> ZerocopyCounts {
         ZerocopyCounts {
             sends: self.sends + other.sends,
@@ -364,7 +381,6 @@ impl ZerocopyCounts {
     }
 
     /// What came on top since `earlier`.
-    #[must_use]
     pub fn since(&self, earlier: &ZerocopyCounts) -> ZerocopyCounts {
         ZerocopyCounts {
             sends: self.sends - earlier.sends,
@@ -376,20 +392,17 @@ impl ZerocopyCounts {
     }
 
     /// Nothing sent yet, and everything counted; `copied` as it begins.
-    #[must_use]
     pub fn none(copied: Option<u64>) -> ZerocopyCounts {
         ZerocopyCounts { copied, ..ZerocopyCounts::default() }
     }
 
     /// Notifications over sends; `None` where nothing was sent.
-    #[must_use]
     pub fn notifications_per_send(&self) -> Option<f64> {
         (self.sends > 0).then(|| self.notifications as f64 / self.sends as f64)
     }
 
     /// Share of completed ids that the kernel reported as copied, 0 to 1;
     /// `None` where none has completed, or where it does not report that.
-    #[must_use]
     pub fn copied_share(&self) -> Option<f64> {
         let copied = self.copied.filter(|_| self.completions > 0)?;
         Some(copied as f64 / self.completions as f64)
@@ -482,7 +495,6 @@ pub struct Flows {
 
 impl EndFacts {
     /// Whether each thread was bound to one CPU at a time, for whole slices.
-    #[must_use]
     pub fn is_pinned(&self) -> bool {
         let is_one = |cpus: &Vec<u32>| cpus.len() == 1;
         !self.thread_cpus.is_empty()
@@ -550,7 +562,6 @@ fn throttled_unread() -> Reading<Throttled> {
 
 impl Environment {
     /// An environment of which nothing could be read.
-    #[must_use]
     pub fn unknown(why: &str) -> Environment {
         let missing = || Reading::not_measured(why);
         Environment {

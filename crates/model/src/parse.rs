@@ -313,7 +313,6 @@ pub fn run_name(text: &str) -> Result<String, ParseError> {
 
 /// The known word nearest to a mistyped one, for "did you mean": at most two
 /// edits away, or one that begins with what was written.
-#[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()

@@ -8,7 +8,7 @@ use crate::axes::{
     Counting, Direction, Iovec, Mode, Study, Topology, WorkingSet, crossed, product, several,
 };
 pub use crate::call::SyscallAxes;
-use crate::cell::{Cell, NetSetting, Setting, SyscallSetting};
+use crate::cell::{Cell, NetSetting, Setting, SyscallSetting, of_studies};
 use crate::copy::CopyAxes;
 use crate::external::External;
 use crate::file::{FileAxes, WriteAxes};
@@ -135,7 +135,6 @@ pub enum Schedule {
 
 impl Schedule {
     /// Whether arms alternate in slices.
-    #[must_use]
     pub fn is_sliced(&self) -> bool {
         matches!(self, Schedule::Slices { .. })
     }
@@ -163,33 +162,19 @@ pub struct Probes {
     pub tracepoints: bool,
 }
 
+of_studies! { Plan.axes: Axes {
+    net(it) Net: &NetAxes = it;
+    syscall(it) Syscall: &SyscallAxes = it;
+    file(it) File: &FileAxes = it;
+    write(it) Write: &WriteAxes = it;
+    copy(it) Copy: &CopyAxes = it;
+    server(it) Server: &ServerAxes = it;
+    ab(it) Ab: &AbAxes = it;
+} }
+
 impl Plan {
-    /// What is studied.
-    #[must_use]
-    pub fn study(&self) -> Study {
-        match &self.axes {
-            Axes::Net(_) => Study::Net,
-            Axes::Syscall(_) => Study::Syscall,
-            Axes::File(_) => Study::File,
-            Axes::Write(_) => Study::Write,
-            Axes::Copy(_) => Study::Copy,
-            Axes::Server(_) => Study::Server,
-            Axes::Ab(_) => Study::Ab,
-        }
-    }
-
-    /// The axes of `net`; `None` in other studies.
-    #[must_use]
-    pub fn net(&self) -> Option<&NetAxes> {
-        match &self.axes {
-            Axes::Net(net) => Some(net),
-            _ => None,
-        }
-    }
-
     /// Programs of the user's that stand beside the arms of ours and do the same: they send, read
     /// or make calls.
-    #[must_use]
     pub fn programs(&self) -> &[External] {
         match &self.axes {
             Axes::Net(net) => &net.external,
@@ -200,30 +185,26 @@ impl Plan {
     }
 
     /// Whether these speak the loop protocol. Each runs once in a slice otherwise.
-    #[must_use]
     pub fn programs_loop(&self) -> bool {
         self.net().is_none_or(|net| net.external_loop)
     }
 
     /// Those of them that run once in a slice.
-    #[must_use]
     pub fn whole_programs(&self) -> &[External] {
         if self.programs_loop() { &[] } else { self.programs() }
     }
 
     /// Whether an arm is one of these programs.
-    #[must_use]
     pub fn is_program(&self, id: &str) -> bool {
         self.programs().iter().any(|program| program.name == id)
     }
 
     /// Its arms but for these programs.
-    #[must_use]
     pub fn methods(&self) -> Vec<String> {
         self.primitives.iter().filter(|id| !self.is_program(id)).cloned().collect()
     }
 
-    /// The same, to be changed.
+    /// The axes of `net`, to be changed.
     pub fn net_mut(&mut self) -> Option<&mut NetAxes> {
         match &mut self.axes {
             Axes::Net(net) => Some(net),
@@ -231,69 +212,13 @@ impl Plan {
         }
     }
 
-    /// The axes of `syscall`; `None` in other studies.
-    #[must_use]
-    pub fn syscall(&self) -> Option<&SyscallAxes> {
-        match &self.axes {
-            Axes::Syscall(syscall) => Some(syscall),
-            _ => None,
-        }
-    }
-
-    /// The axes of `file`; `None` in other studies.
-    #[must_use]
-    pub fn file(&self) -> Option<&FileAxes> {
-        match &self.axes {
-            Axes::File(file) => Some(file),
-            _ => None,
-        }
-    }
-
-    /// The axes of `write`; `None` in other studies.
-    #[must_use]
-    pub fn write(&self) -> Option<&WriteAxes> {
-        match &self.axes {
-            Axes::Write(write) => Some(write),
-            _ => None,
-        }
-    }
-
-    /// The axes of `copy`; `None` in other studies.
-    #[must_use]
-    pub fn copy(&self) -> Option<&CopyAxes> {
-        match &self.axes {
-            Axes::Copy(copy) => Some(copy),
-            _ => None,
-        }
-    }
-
-    /// The axes of `server`; `None` in other studies.
-    #[must_use]
-    pub fn server(&self) -> Option<&ServerAxes> {
-        match &self.axes {
-            Axes::Server(server) => Some(server),
-            _ => None,
-        }
-    }
-
-    /// The axes of `ab`; `None` in other studies.
-    #[must_use]
-    pub fn ab(&self) -> Option<&AbAxes> {
-        match &self.axes {
-            Axes::Ab(ab) => Some(ab),
-            _ => None,
-        }
-    }
-
     /// Whether gates hold its numbers against what the machine's building blocks cost. Those of
     /// `ab` are of programs whose work nobody here knows.
-    #[must_use]
     pub fn needs_calibration(&self) -> bool {
         self.ab().is_none()
     }
 
     /// Where ends stand in this plan; empty in studies without a network.
-    #[must_use]
     pub fn topologies(&self) -> &[Topology] {
         match &self.axes {
             Axes::Net(net) => &net.topologies,
@@ -303,13 +228,11 @@ impl Plan {
     }
 
     /// Receivers of this plan; empty in studies without any.
-    #[must_use]
     pub fn receivers(&self) -> &[String] {
         self.net().map_or(&[], |net| &net.receivers)
     }
 
     /// Whether sysctls of the whole machine may be changed.
-    #[must_use]
     pub fn allow_sysctl(&self) -> bool {
         self.net().is_some_and(|net| net.allow_sysctl)
     }
@@ -344,7 +267,6 @@ impl Plan {
 
     /// Every cell of the plan, in the order of its axes. [`Plan::check_cells`] says whether they
     /// are too many.
-    #[must_use]
     pub fn cells(&self) -> Vec<Cell> {
         let settings: Vec<Setting> = match &self.axes {
             Axes::Net(net) => net.settings().into_iter().map(Setting::Net).collect(),
@@ -378,7 +300,6 @@ impl Plan {
 
     /// What tells a cell from others of the plan besides its size and threads,
     /// in words: its values on the axes that have more than one.
-    #[must_use]
     pub fn told_apart(&self, cell: &Cell) -> Vec<String> {
         match (&self.axes, &cell.setting) {
             (Axes::Net(axes), Setting::Net(net)) => axes.told_apart(net),
@@ -394,7 +315,6 @@ impl Plan {
     /// What is to be said of a cell besides its topology, mode, working set,
     /// fields and receiver: the same on the further axes, and what is not as it
     /// is where a plan states nothing.
-    #[must_use]
     pub fn told_further(&self, cell: &Cell) -> Vec<String> {
         match (&self.axes, &cell.setting) {
             (Axes::Net(axes), Setting::Net(net)) => axes.told_further(net, &cell.unusual()),
@@ -405,7 +325,6 @@ impl Plan {
 
 impl Plan {
     /// Whether each arm of a cell is measured by itself.
-    #[must_use]
     pub fn measures_alone(&self, cell: &Cell) -> bool {
         let servers = self.server().zip(cell.server());
         self.isolate || servers.is_some_and(|(axes, setting)| axes.measures_alone(setting))
@@ -442,7 +361,6 @@ impl NetAxes {
     }
 
     /// The same with one setting alone, which has to be one of these axes.
-    #[must_use]
     pub fn at(&self, net: &NetSetting) -> NetAxes {
         NetAxes {
             topologies: vec![net.topology],
@@ -461,7 +379,6 @@ impl NetAxes {
     }
 
     /// The socket settings of a trial.
-    #[must_use]
     pub fn socket_options(&self, tuning: &Tuning) -> SocketOptions {
         let receive_bytes = tuning.receive_size_bytes.or(Tuning::DEFAULT.receive_size_bytes);
         SocketOptions {

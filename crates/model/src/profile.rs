@@ -25,7 +25,6 @@ pub struct Samples {
 
 impl Samples {
     /// All samples that were handed over.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.stacks.iter().map(|stack| stack.samples).sum()
     }
@@ -128,7 +127,6 @@ pub struct ProfileEnd {
 
 impl ProfileEnd {
     /// Which end it is, in a word.
-    #[must_use]
     pub fn side(&self) -> &'static str {
         if self.sends { "sender" } else { "receiver" }
     }

@@ -22,13 +22,11 @@ pub enum Reading<T> {
 
 impl<T> Reading<T> {
     /// A reading that was not taken, for this reason.
-    #[must_use]
     pub fn not_measured(why: impl Into<String>) -> Self {
         Reading::NotMeasured { why: why.into() }
     }
 
     /// The value, where there is one.
-    #[must_use]
     pub fn value(&self) -> Option<&T> {
         match self {
             Reading::Exact(value) => Some(value),
@@ -37,7 +35,6 @@ impl<T> Reading<T> {
     }
 
     /// The reason, where there is no value.
-    #[must_use]
     pub fn why(&self) -> Option<&str> {
         match self {
             Reading::Exact(_) => None,
@@ -46,7 +43,6 @@ impl<T> Reading<T> {
     }
 
     /// Applies `f` to the value and keeps the reason.
-    #[must_use]
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Reading<U> {
         match self {
             Reading::Exact(value) => Reading::Exact(f(value)),
@@ -95,13 +91,11 @@ pub struct Histogram {
 
 impl Histogram {
     /// Number of times.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.buckets.iter().map(|&(_, count)| count).sum()
     }
 
     /// Mean in ns; `None` without a time.
-    #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
         let total = self.total();
         let sum: f64 = self.buckets.iter().map(|&(ns, count)| ns as f64 * count as f64).sum();
@@ -111,7 +105,6 @@ impl Histogram {
     /// The smallest time that at least the share `q` (0 to 1) of all times
     /// does not exceed; `None` without a time. Whether there are enough times
     /// to show it is for the caller to say.
-    #[must_use]
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         let total = self.total();
         // Of 0.99 × 300 = 297.00000000000006 the 297th is meant.

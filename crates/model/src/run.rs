@@ -71,7 +71,6 @@ pub struct RunHeader {
 impl RunHeader {
     /// What is no longer as it was when the run was measured, of what an interval covers: one
     /// machine, one boot, one kernel, one build.
-    #[must_use]
     pub fn changes(&self, build: &str, host: &HostFacts) -> Vec<Change> {
         changes((&self.build, &self.host), (build, host))
     }
@@ -98,7 +97,6 @@ fn changes(then: (&str, &HostFacts), now: (&str, &HostFacts)) -> Vec<Change> {
 impl RunHeader {
     /// The same without secrets, to be shown: whoever wrote the file may have
     /// stored them, and programs need theirs.
-    #[must_use]
     pub fn without_secrets(&self) -> RunHeader {
         let mut shown = self.clone();
         shown.command = command_line::redacted(&shown.command);
@@ -128,7 +126,6 @@ impl RunHeader {
 
     /// What is known of a program of `ab` in a setting, by its place in the plan; `None` where
     /// nothing is stored of it.
-    #[must_use]
     pub fn ab_program(&self, setting: &AbSetting, program: usize) -> Option<&AbProgramFacts> {
         let axes = self.plan.ab()?;
         let before = match axes.bench(setting) {
@@ -163,7 +160,6 @@ pub struct FarFacts {
 impl FarFacts {
     /// What is no longer as it was at the other end, of what an interval covers: that of a run,
     /// and the addresses that data goes between.
-    #[must_use]
     pub fn changes(&self, now: &FarFacts) -> Vec<Change> {
         let way = |far: &FarFacts| format!("{} to {}", far.near_address, far.address);
         let way = Change { part: Part::Way, then: way(self), now: way(now) };
@@ -184,37 +180,26 @@ pub struct Change {
     pub now: String,
 }
 
-/// What an interval does not reach beyond.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// The build of iolens.
-    Build,
-    /// The kernel's release.
-    Kernel,
-    /// The model of the processor.
-    CpuModel,
-    /// The processors that iolens may run on.
-    Cpus,
-    /// The boot.
-    Boot,
-    /// The way to another machine.
-    Way,
-}
-
-impl Part {
-    /// Its words: `another boot` is what has changed.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Part::Build => "build",
-            Part::Kernel => "kernel",
-            Part::CpuModel => "CPU model",
-            Part::Cpus => "set of usable CPUs",
-            Part::Boot => "boot",
-            Part::Way => "way between the machines",
-        }
+crate::words! {
+    /// What an interval does not reach beyond.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Part {
+        /// The build of iolens.
+        Build = "build",
+        /// The kernel's release.
+        Kernel = "kernel",
+        /// The model of the processor.
+        CpuModel = "CPU model",
+        /// The processors that iolens may run on.
+        Cpus = "set of usable CPUs",
+        /// The boot.
+        Boot = "boot",
+        /// The way to another machine.
+        Way = "way between the machines",
     }
 }
+
+impl Part {}
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -237,51 +222,37 @@ fn nothing(ns: &u64) -> bool {
 
 impl RunEnd {
     /// How long a run took that was started then, ns, without its pauses.
-    #[must_use]
     pub fn took_ns(&self, started_unix_ns: u64) -> u64 {
         self.finished_unix_ns.saturating_sub(started_unix_ns).saturating_sub(self.paused_ns)
     }
 }
 
-/// The rule that ended a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StoppedBy {
-    /// Every contrast was within the target on two passes.
-    Precision,
-    /// The plan's number of passes was done.
-    Passes,
-    /// The next pass would have ended after the budget.
-    Budget,
-    /// More passes no longer made the intervals narrower.
-    Stalled,
-    /// The user.
-    Interrupted,
-    /// No cell could be measured.
-    NothingUsable,
-    /// The other machine was lost, and not found again.
-    Lost,
+crate::words! {
+    /// The rule that ended a run.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum StoppedBy {
+        /// Every contrast was within the target on two passes.
+        Precision = "precision",
+        /// The plan's number of passes was done.
+        Passes = "passes",
+        /// The next pass would have ended after the budget.
+        Budget = "budget",
+        /// More passes no longer made the intervals narrower.
+        Stalled = "stalled",
+        /// The user.
+        Interrupted = "interrupted",
+        /// No cell could be measured.
+        NothingUsable = "nothing usable",
+        /// The other machine was lost, and not found again.
+        Lost = "the other machine was lost",
+    }
 }
 
 impl StoppedBy {
     /// Whether it ended in the middle of a pass.
-    #[must_use]
     pub fn is_cut_short(self) -> bool {
         matches!(self, StoppedBy::Interrupted | StoppedBy::Lost)
-    }
-
-    /// The word in tables and columns.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            StoppedBy::Precision => "precision",
-            StoppedBy::Passes => "passes",
-            StoppedBy::Budget => "budget",
-            StoppedBy::Stalled => "stalled",
-            StoppedBy::Interrupted => "interrupted",
-            StoppedBy::NothingUsable => "nothing usable",
-            StoppedBy::Lost => "the other machine was lost",
-        }
     }
 }
 
@@ -301,20 +272,17 @@ pub struct Run {
 impl RunHeader {
     /// The label of the machine that measured the run: what it was given when it was imported,
     /// else the host name. `None` where that could not be read.
-    #[must_use]
     pub fn host_label(&self) -> Option<&str> {
         let given = self.origin.as_ref().map(|origin| origin.host.as_str());
         given.or_else(|| self.host.name())
     }
 
     /// How long it took, ns, without its pauses; `None` until it has ended.
-    #[must_use]
     pub fn took_ns(&self) -> Option<u64> {
         Some(self.end.as_ref()?.took_ns(self.started_unix_ns))
     }
 
     /// The machine, and when it was seen.
-    #[must_use]
     pub fn sighting(&self) -> Sighting<'_> {
         let last = self.end.as_ref().map_or(self.started_unix_ns, |end| end.finished_unix_ns);
         Sighting { host: &self.host, first_unix_ns: self.started_unix_ns, last_unix_ns: last }
@@ -362,13 +330,11 @@ pub struct SearchPhase {
 
 impl SearchPhase {
     /// What the client saw; `None` where the phase did not come to its end.
-    #[must_use]
     pub fn offered(&self) -> Option<&OfferedSlice> {
         self.server.as_ref()?.offered.last()
     }
 
     /// Right replies per second while requests were due; `None` where none could come.
-    #[must_use]
     pub fn achieved(&self) -> Option<f64> {
         let offered = self.offered().filter(|offered| offered.window.0 > 0)?;
         Some(offered.replies_in_window as f64 / offered.window.as_seconds())

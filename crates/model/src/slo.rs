@@ -26,7 +26,6 @@ axis! {
 
 impl Percentile {
     /// The share of requests that take no longer, 0 to 1.
-    #[must_use]
     pub fn share(self) -> f64 {
         match self {
             Percentile::P50 => 0.5,

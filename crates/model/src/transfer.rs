@@ -68,7 +68,6 @@ pub struct OfConnection {
 
 impl OfConnection {
     /// Payload bits per second; `None` where nothing moved within the time.
-    #[must_use]
     pub fn goodput_bits_per_s(&self) -> Option<f64> {
         bits_per_s(self.timed_bytes, self.time)
     }
@@ -95,20 +94,17 @@ pub enum Until {
 
 impl Transfer {
     /// Whether the time says nothing: each stream came whole in its first receive.
-    #[must_use]
     pub fn came_at_once(&self) -> bool {
         self.bytes > 0 && self.timed_bytes == 0
     }
 
     /// Payload bits per second; `None` where nothing moved within the time.
-    #[must_use]
     pub fn goodput_bits_per_s(&self) -> Option<f64> {
         bits_per_s(self.timed_bytes, self.time)
     }
 
     /// Time over the messages of all connections that moved within it, and parts of messages;
     /// `None` where there are none, or they are not known.
-    #[must_use]
     pub fn ns_per_message(&self) -> Option<f64> {
         let messages = self.messages.filter(|&messages| messages > 0 && self.timed_bytes > 0)?;
         let timed_share = self.timed_bytes as f64 / self.bytes as f64;
@@ -117,7 +113,6 @@ impl Transfer {
 
     /// Messages over calls; `None` where messages are not known or nothing was
     /// called.
-    #[must_use]
     pub fn messages_per_call(&self) -> Option<f64> {
         let messages = self.messages.filter(|_| self.calls > 0)?;
         Some(messages as f64 / self.calls as f64)
@@ -125,7 +120,6 @@ impl Transfer {
 
     /// Share of the bytes that were mapped, 0 to 1; `None` for receivers that map
     /// none.
-    #[must_use]
     pub fn mapped_share(&self) -> Option<f64> {
         let mapped = self.mapped_bytes.filter(|_| self.bytes > 0)?;
         Some(mapped as f64 / self.bytes as f64)

@@ -66,7 +66,6 @@ impl Trial {
     /// The arms in the order of their first slices, which is random: whatever
     /// is made one after another is made in this order, so that no arm always
     /// has the first place in memory.
-    #[must_use]
     pub fn arms_as_they_run(&self) -> Vec<usize> {
         let mut order = Vec::with_capacity(self.arms.len());
         for arm in self.slices.iter().map(|slice| slice.arm).chain(0..self.arms.len()) {
@@ -78,20 +77,17 @@ impl Trial {
     }
 
     /// The program that an arm is.
-    #[must_use]
     pub fn program(&self, arm: usize) -> Option<&External> {
         let name = &self.arms.get(arm)?.primitive;
         self.programs.iter().find(|program| program.name == *name)
     }
 
     /// The same of one that runs once in each slice.
-    #[must_use]
     pub fn whole_program(&self, arm: usize) -> Option<&External> {
         self.program(arm).filter(|_| !self.programs_loop)
     }
 
     /// Whether events of perf_event_open(2) are open in the slices of an arm.
-    #[must_use]
     pub fn counts(&self, arm: usize) -> bool {
         match self.probes.counting {
             Counting::On => true,
@@ -101,13 +97,11 @@ impl Trial {
     }
 
     /// Whether stacks are sampled in the slices of an arm.
-    #[must_use]
     pub fn samples(&self, arm: usize) -> bool {
         self.sampling.is_some() && self.arms[arm].role != Role::SelfCheck
     }
 
     /// Whether a slice has a time before it that is not counted.
-    #[must_use]
     pub fn has_lead(&self) -> bool {
         self.slices.iter().any(Slice::is_lead)
     }
@@ -115,7 +109,6 @@ impl Trial {
 
 impl Slice {
     /// Whether this is the time before a window.
-    #[must_use]
     pub fn is_lead(&self) -> bool {
         self.kind == SliceKind::Warm && matches!(self.work, Work::Window(_))
     }

@@ -119,7 +119,6 @@ pub struct Configuration {
 
 impl Configuration {
     /// `pread, 128 KiB, 2 threads`.
-    #[must_use]
     pub fn words(&self) -> String {
         let threads = if self.threads == 1 { "thread" } else { "threads" };
         let mut text =
@@ -150,7 +149,6 @@ pub enum Work {
 
 impl Work {
     /// In words.
-    #[must_use]
     pub fn words(&self) -> String {
         match self {
             Work::Engine(configuration) => configuration.words(),
@@ -161,7 +159,6 @@ impl Work {
     }
 
     /// The configuration of an engine.
-    #[must_use]
     pub fn configuration(&self) -> Option<&Configuration> {
         match self {
             Work::Engine(configuration) => Some(configuration),
@@ -236,7 +233,6 @@ pub struct Candidate {
 
 impl Candidate {
     /// Whether a configuration of it keeps to the memory that it may lock.
-    #[must_use]
     pub fn may_lock(&self, one: &Configuration) -> bool {
         // A registered buffer may begin and end anywhere in a page: io_uring counts both.
         const EDGES_BYTES: u64 = 4096;

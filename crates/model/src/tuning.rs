@@ -77,7 +77,6 @@ macro_rules! settings {
             pub const FIELDS: &'static [&'static str] = &[$(stringify!($field),)+];
 
             /// Each setting in words, in the order of the fields.
-            #[must_use]
             pub fn words(self) -> Vec<Option<String>> {
                 vec![$({
                     let $tuning = self;
@@ -114,13 +113,11 @@ macro_rules! settings {
             }
 
             /// How many values each has, in the order of the fields.
-            #[must_use]
             pub fn lengths(&self) -> Vec<usize> {
                 vec![$(self.$field.len(),)+]
             }
 
             /// Those that are not as a plan has them which states nothing.
-            #[must_use]
             pub fn changed(&self) -> Vec<ChangedAxis> {
                 let usual = TuningAxes::default();
                 let all = [$((self.$field != usual.$field).then_some(ChangedAxis {
@@ -254,7 +251,6 @@ impl RingFlags {
         RingFlags(RingFlags::SINGLE_ISSUER | RingFlags::DEFER_TASKRUN);
 
     /// The kernel's numbers.
-    #[must_use]
     pub fn bits(self) -> u32 {
         self.0
     }
@@ -361,7 +357,6 @@ impl FromStr for RingDepth {
 
 impl Tuning {
     /// Sends through a ring that are under way at once.
-    #[must_use]
     pub fn ring_depth(self) -> u32 {
         match self.uring_depth {
             RingDepth::Batch => self.uring_batch,
@@ -382,14 +377,12 @@ impl Tuning {
     }
 
     /// The network that a trial makes.
-    #[must_use]
     pub fn network(self) -> NetworkOptions {
         let default = NetworkOptions::default();
         NetworkOptions { ip: self.ip, mtu_bytes: self.mtu_bytes.unwrap_or(default.mtu_bytes) }
     }
 
     /// What is not as it is by default, in words.
-    #[must_use]
     pub fn unusual(self) -> Vec<String> {
         let usual = Tuning::DEFAULT.words();
         let own = self.words().into_iter().zip(usual);
@@ -406,7 +399,6 @@ impl Default for Tuning {
 impl TuningAxes {
     /// Every setting, each once: what does not apply in a topology makes no
     /// cells.
-    #[must_use]
     pub fn within(&self, topology: Topology) -> Vec<Tuning> {
         let mut seen = HashSet::new();
         let all = self.all().into_iter().map(|one| one.within(topology));
@@ -415,7 +407,6 @@ impl TuningAxes {
 
     /// The same with one setting alone, which has to be one of these in some
     /// topology. What does not apply there is not in it.
-    #[must_use]
     pub fn at(&self, setting: Tuning) -> TuningAxes {
         let first = self.first();
         TuningAxes::only(Tuning {
@@ -462,7 +453,6 @@ impl NetworkOptions {
 
     /// MTU of the device that we make for a topology; `None` where it is the
     /// machine's.
-    #[must_use]
     pub fn device_mtu_bytes(self, topology: Topology) -> Option<u32> {
         match topology {
             Topology::Loopback | Topology::Host => None,
@@ -473,7 +463,6 @@ impl NetworkOptions {
 
     /// The largest message that is one datagram in [`Topology::Sink`]: its MTU
     /// less the headers of IP (RFC 791, RFC 8200) and UDP (RFC 768).
-    #[must_use]
     pub fn datagram_max(self) -> Bytes {
         const UDP_HEADER_BYTES: u32 = 8;
         let ip_header_bytes = match self.ip {

@@ -18,19 +18,16 @@ impl Nanos {
     pub const MILLISECOND: Nanos = Nanos(1_000_000);
 
     /// The span in seconds.
-    #[must_use]
     pub fn as_seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
     /// The same span for the standard library.
-    #[must_use]
     pub fn as_duration(self) -> std::time::Duration {
         std::time::Duration::from_nanos(self.0)
     }
 
     /// As users write it, and exactly: `90s`, `1500us`.
-    #[must_use]
     pub fn written(self) -> String {
         let units = [(60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
         let whole = |scale: &u64| self.0 >= *scale && self.0.is_multiple_of(*scale);
@@ -91,7 +88,6 @@ impl fmt::Display for Bytes {
 
 /// A value to three significant digits, without an exponent: `0.000306`, `1.50`,
 /// `12.3`, `123`, `4567`.
-#[must_use]
 pub fn three_digits(value: f64) -> String {
     /// Nothing that is shown is smaller than this many can tell.
     const DECIMALS_MAX: usize = 12;
@@ -110,7 +106,6 @@ pub fn three_digits(value: f64) -> String {
 
 /// UTC of a moment, `2026-09-21 13:33 UTC`. Civil date from days by Howard
 /// Hinnant's algorithm (chrono-Compatible Low-Level Date Algorithms).
-#[must_use]
 pub fn utc(unix_ns: u64) -> String {
     let minutes = unix_ns / 60_000_000_000;
     let (days, minute) = (minutes / 1440, minutes % 1440);
@@ -128,7 +123,6 @@ pub fn utc(unix_ns: u64) -> String {
 }
 
 /// The same as somebody says it now: `today 13:33`, `yesterday 13:33`, `2026-09-21 13:33`; UTC.
-#[must_use]
 pub fn relative_utc(unix_ns: u64, now_unix_ns: u64) -> String {
     let utc = utc(unix_ns);
     let utc = utc.trim_end_matches(" UTC");
@@ -157,7 +151,6 @@ impl Cpu {
     const PARTS_MIN: Nanos = Nanos(50 * Nanos::MILLISECOND.0);
 
     /// All of it, which the kernel counts in ns.
-    #[must_use]
     pub fn sum(&self) -> Nanos {
         Nanos(self.user.0.saturating_add(self.system.0))
     }
@@ -165,14 +158,12 @@ impl Cpu {
     /// In user mode and in the kernel, where that means something: the kernel divides the sum by
     /// where the ticks of its clock found the process. A part that no tick found is not known to be
     /// nothing.
-    #[must_use]
     pub fn parts(&self) -> Option<(Nanos, Nanos)> {
         let is_known = self.sum() >= Cpu::PARTS_MIN && self.user.0 > 0 && self.system.0 > 0;
         is_known.then_some((self.user, self.system))
     }
 
     /// `12.1 ms`, with `behind` after it, and with its parts where they mean something.
-    #[must_use]
     pub fn in_words(&self, behind: &str) -> String {
         let sum = self.sum();
         match self.parts() {

@@ -129,7 +129,6 @@ pub struct TreeSpent {
 
 impl TreeCharged {
     /// Of a process and all that it has started; `None` where one of them cannot be read.
-    #[must_use]
     pub fn of(pid: u32) -> Option<TreeCharged> {
         let root = Root::real();
         // Of one that has ended the tree is empty, and its clock is still there.
@@ -153,7 +152,6 @@ impl TreeCharged {
 
     /// What came on top since an earlier reading; `None` where processes came or went, whose part
     /// is not known.
-    #[must_use]
     pub fn since(&self, earlier: &TreeCharged) -> Option<TreeSpent> {
         let is_same = self.processes == earlier.processes && self.buried == earlier.buried;
         let (now, then) = (&self.spent, &earlier.spent);

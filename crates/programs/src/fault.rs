@@ -90,7 +90,6 @@ fn span(ns: u64) -> String {
 
 impl ProgramFault {
     /// What becomes of the arm.
-    #[must_use]
     pub fn status(&self) -> Status {
         match self {
             ProgramFault::Interrupted => Status::Interrupted,
@@ -100,7 +99,6 @@ impl ProgramFault {
     }
 
     /// Whether the arm is not to be tried again: it would take as long each time.
-    #[must_use]
     pub fn ends_the_arm(&self) -> bool {
         matches!(self, ProgramFault::Hangs { .. } | ProgramFault::NotReady { .. })
     }

@@ -245,7 +245,6 @@ impl ProgramLimits {
     };
 
     /// The limit of something that is expected to take so long.
-    #[must_use]
     pub fn of_slice(&self, expected_ns: u64) -> u64 {
         self.slice_ns.max(expected_ns.saturating_mul(20))
     }
@@ -279,7 +278,6 @@ fn found(name: &Path) -> Option<PathBuf> {
 }
 
 /// How a process ended, in words.
-#[must_use]
 pub fn describe_end(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
         (Some(signal::BUS), _) => {

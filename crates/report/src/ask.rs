@@ -48,7 +48,6 @@ fn in_one_piece(cell: &CellAnalysis) -> CellAnalysis {
 }
 
 /// The answer for a person.
-#[must_use]
 pub fn text(answer: &Answer<'_>, style: &Style) -> String {
     let (analysis, cell) = answer.view();
     let screen = asked(answer.run, &analysis, &cell, answer.source);
@@ -57,7 +56,6 @@ pub fn text(answer: &Answer<'_>, style: &Style) -> String {
 
 /// The answer for a program: who is cheapest by time and by CPU time, at the size that was
 /// asked and at those next to it, with every figure of the arms as in the export of cells.
-#[must_use]
 pub fn json(answer: &Answer<'_>) -> String {
     let (analysis, cell) = answer.view();
     let run = answer.run;

@@ -21,7 +21,6 @@ mod tests;
 pub use self::tables::Compared;
 
 /// One screen: what changed, what did not, how sure; and, where asked for, every number.
-#[must_use]
 pub fn text(compared: &Compared<'_>, is_verbose: bool, style: &Style) -> String {
     let mut out = terminal::draw(&screen::screen(compared), style);
     if is_verbose {
@@ -32,7 +31,6 @@ pub fn text(compared: &Compared<'_>, is_verbose: bool, style: &Style) -> String 
 }
 
 /// A comment for a pull request, in the Markdown of GitHub: what changed first, the rest folded.
-#[must_use]
 pub fn markdown(compared: &Compared<'_>) -> String {
     let screen = screen::screen(compared);
     let mut out = markdown_head(&screen);
@@ -107,7 +105,6 @@ fn reading(compared: &Compared<'_>) -> String {
 /// `--quick` (`indicative`). `own` is what the arm takes by itself, in ns per message, and
 /// `interleaved` says whether the trials of both runs were measured in turn. `slower` counts
 /// what makes the exit code 1.
-#[must_use]
 pub fn json(compared: &Compared<'_>) -> String {
     let comparison = compared.comparison;
     let run = |header: &RunHeader| {

@@ -16,13 +16,12 @@ const COLUMNS_MAX: usize = 80;
 const INDENT: usize = 20;
 
 /// A diagnosis for a terminal.
-#[must_use]
 pub fn text(diagnosis: &Diagnosis, style: &Style) -> String {
     let columns = style.width.clamp(40, COLUMNS_MAX);
     let page = Page { style: *style, columns };
     let mut out = style.paint(BOLD, &sentence::hanging(&headline(diagnosis), columns, 0));
     out.push('\n');
-    for area in Area::ALL {
+    for &area in Area::ALL {
         let all = diagnosis.findings.iter().enumerate();
         let of_area = all.filter(|(_, finding)| finding.area == area);
         for (position, (index, finding)) in of_area.enumerate() {
@@ -38,7 +37,6 @@ pub fn text(diagnosis: &Diagnosis, style: &Style) -> String {
 }
 
 /// A diagnosis for programs.
-#[must_use]
 pub fn json(diagnosis: &Diagnosis) -> String {
     let Diagnosis { user, machine, findings, studies, stored } = diagnosis;
     json::print(&json!({

@@ -32,7 +32,6 @@ const FUNCTIONS_SHOWN: usize = 6;
 
 /// The explanation of a cell of a run on a terminal, with each end and the functions where
 /// `verbose`.
-#[must_use]
 pub fn text(
     run: &str,
     explanation: &Explanation,
@@ -92,7 +91,7 @@ fn of_pair(explanation: &Explanation, against: &Against) -> Vec<String> {
         sentences.push(format!(
             "{arm} spends {} of its {of} on {}, which {other} does not have.",
             share_and_half(&only.share),
-            number::list(only.classes.iter().map(|class| class.words())),
+            number::list(only.classes.iter().map(|class| class.word())),
         ));
     }
     let said: Vec<String> = worth_saying(explanation, against).take(NAMED_MAX).map(part).collect();
@@ -142,7 +141,7 @@ pub(crate) fn unit_of(explanation: &Explanation) -> &'static str {
 fn part(class: &ClassDifference) -> String {
     let value = class.ns_per_message.value;
     let sign = if value < 0.0 { '−' } else { '+' };
-    format!("{sign}{} {}", time(value.abs()), class.class.words())
+    format!("{sign}{} {}", time(value.abs()), class.class.word())
 }
 
 /// Whether an interval excludes zero.
@@ -205,9 +204,9 @@ fn shares(explanation: &Explanation, scope: Scope) -> Option<Table> {
         let name = left("class of work", "", name);
         table.fill(starts_group, std::iter::once(name).chain(shares).collect());
     };
-    for class in Class::ALL {
+    for &class in Class::ALL {
         if arms.iter().any(|(_, of)| of.class(class).is_some()) {
-            row(false, class.words(), &|of| match of.class(class) {
+            row(false, class.word(), &|of| match of.class(class) {
                 Some(share) => share_in_table(&share.share).into(),
                 None => Entry::toned(number::NONE, Tone::Faint),
             });
@@ -366,7 +365,6 @@ fn cost(cost: &SamplingCost) -> String {
 }
 
 /// The explanation as JSON.
-#[must_use]
 pub fn json(run: &str, explanation: &Explanation, analysis: &Analysis) -> String {
     let value = json!({
         "run": run,
@@ -380,7 +378,6 @@ pub fn json(run: &str, explanation: &Explanation, analysis: &Analysis) -> String
 
 /// Stacks of a cell, folded, each below its arm and end: what tools that draw
 /// flame graphs read, `a;b;c 17` a line.
-#[must_use]
 pub fn folded(trials: &[ProfileTrial]) -> String {
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
     for end in trials.iter().flat_map(|trial| &trial.ends) {

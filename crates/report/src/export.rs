@@ -68,7 +68,6 @@ impl<'a> Rows<'a> {
 
     /// The columns that most readers need, in the order that rows have: which row it is, what came
     /// of it, what it cost. Every row is looked at.
-    #[must_use]
     pub fn short(self) -> Vec<String> {
         let kind = match self {
             Rows::Arms(_) => Kind::Arms,

@@ -19,7 +19,6 @@ use crate::studies::entry::by_settings;
 use crate::{findings, results, studies, words};
 
 /// The page.
-#[must_use]
 pub fn page(run: &Run, analysis: &Analysis) -> String {
     let analysis = &analysis.shown();
     let mut first = studies::screen(run, analysis, None);
@@ -141,7 +140,6 @@ const SCOPE: &str = "Intervals and verdicts hold within one run on one machine. 
                      between machines are not judged here; iolens compare A B judges two runs.";
 
 /// The page of runs of one study, in the order given.
-#[must_use]
 pub fn merged(runs: &[Analysed]) -> String {
     let Some((first, _)) = runs.first() else { return String::new() };
     let study = first.header.plan.study();

@@ -25,7 +25,6 @@ pub fn of(rows: Rows<'_>, columns: Columns<'_>) -> Result<String, UnknownColumn>
 
 /// The whole answer: header, findings, self-check, cells, what is derived
 /// from whole curves, rejected trials.
-#[must_use]
 pub fn run(run: &Run, analysis: &Analysis) -> String {
     let cells: Vec<Value> = cells::cells(run, analysis).map(Record::object).collect();
     let mut own = fields!(Some(analysis);

@@ -18,7 +18,6 @@ use crate::transfer::{cpu_ns, listing, unread};
 use iolens_document::sentence;
 
 /// A load for a terminal.
-#[must_use]
 pub fn text(load: &Load, style: &Style) -> String {
     let judgement = judge(load);
     let mut out = style.paint(BOLD, &sentence::hanging(&headline(load), style.width, 2));
@@ -270,7 +269,6 @@ fn starved(load: &Load) -> String {
 
 /// A load for programs. A null is what is not known, or what this load does not
 /// have.
-#[must_use]
 pub fn json(load: &Load) -> String {
     let judgement = judge(load);
     let (rate, arrivals, think) = match load.pace {

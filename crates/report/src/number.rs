@@ -248,7 +248,6 @@ impl Unit {
 }
 
 /// `2.31 GiB/s`, or `812 MiB/s` below 1 GiB/s.
-#[must_use]
 pub fn rate(bytes_per_s: f64) -> String {
     in_unit(BYTES, bytes_per_s)
 }

@@ -68,8 +68,8 @@ pub(crate) fn of_models(analysis: &Analysis, makes: impl Fn(&Arm) -> bool) -> Ve
     if (!are_apart || alone.is_empty() || shared.is_empty()) && !is_grouped(analysis) {
         return Vec::new();
     }
-    let mut parts = divided("shared", Kind::Shared.name(), shared);
-    parts.extend(divided(ALONE, Kind::Alone.name(), alone));
+    let mut parts = divided("shared", Kind::Shared.word(), shared);
+    parts.extend(divided(ALONE, Kind::Alone.word(), alone));
     parts
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn name(family: Option<Family>) -> &'static str {
 
 /// Its word in file names and attributes.
 pub(crate) fn id(family: Option<Family>) -> &'static str {
-    family.map_or("other", Family::id)
+    family.map_or("other", Family::word)
 }
 
 /// Every compared arm, each once.

@@ -1,7 +1,7 @@
 //! What a server prints when it ends: for a person, a line for each thing; for
 //! programs, one object.
 
-use iolens_model::served::{Mishap, Served};
+use iolens_model::server::{Mishap, Served};
 use iolens_model::units::three_digits;
 
 use crate::groups::{fields, named, object};
@@ -11,7 +11,6 @@ use crate::transfer::{cpu_ns, named_rows, unread};
 use iolens_document::Style;
 
 /// What a server did, for a terminal.
-#[must_use]
 pub fn text(served: &Served, style: &Style) -> String {
     let Served { model, service, address, .. } = served;
     let headline = format!("{model}: served {service} at {address}");
@@ -19,7 +18,6 @@ pub fn text(served: &Served, style: &Style) -> String {
 }
 
 /// What a server did, for programs; every kind of mishap has its count.
-#[must_use]
 pub fn json(served: &Served) -> String {
     let count = |mishap: Mishap| {
         served.mishaps.iter().find(|(kind, _)| *kind == mishap).map_or(0, |(_, count)| *count)

@@ -81,13 +81,11 @@ pub(crate) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Sectio
 
 /// Every figure of a run, in the order of [`Group`](crate::figure::Group); within a group the
 /// first topology and mode first. Their files are as wide as a page.
-#[must_use]
 pub fn figures(run: &Run, analysis: &Analysis) -> Vec<Figure> {
     figures_on(Paper::Page, run, analysis)
 }
 
 /// The same with files of another size.
-#[must_use]
 pub fn figures_on(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
     let plates = (of(run.header.plan.study()).plates)(run, &analysis.shown());
     printed(paper, run, plates)

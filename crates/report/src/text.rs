@@ -28,7 +28,6 @@ pub use iolens_document::terminal::ESCAPES;
 pub(crate) use iolens_document::terminal::{BOLD, DIM, RED, YELLOW, heading};
 
 /// The first screen of a run that has just been measured, or of a stored one.
-#[must_use]
 pub fn first(run: &Run, analysis: &Analysis, after: Option<After<'_>>, style: &Style) -> String {
     let screen = studies::screen(run, analysis, after);
     iolens_document::terminal::draw(&screen, style)
@@ -36,7 +35,6 @@ pub fn first(run: &Run, analysis: &Analysis, after: Option<After<'_>>, style: &S
 
 /// What fresh trials on one curve say of the crossovers of a run, which has been told
 /// ([`Analysis::confirm`]); with its page it ends with what to type next.
-#[must_use]
 pub fn confirmed(
     of: (&Run, &Analysis),
     fresh: (&Run, &Analysis),
@@ -47,13 +45,11 @@ pub fn confirmed(
 }
 
 /// What stands below the first screen; of a run of very many methods without what only some read.
-#[must_use]
 pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
     below(run, &analysis.shown(), false, style)
 }
 
 /// All that stands there.
-#[must_use]
 pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     below(run, &analysis.shown(), true, style)
 }
@@ -64,7 +60,6 @@ fn below(run: &Run, analysis: &Analysis, is_whole: bool, style: &Style) -> Strin
 }
 
 /// One cell in detail: every arm with its contrast and all its trials.
-#[must_use]
 pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) -> String {
     let cell = &cell.shown();
     let plan = &run.header.plan;
@@ -185,7 +180,6 @@ pub struct RunRow {
 }
 
 /// The list of runs, in the order given; which host measured each where there are several.
-#[must_use]
 pub fn runs(rows: &[RunRow], now_unix_ns: u64, style: &Style) -> String {
     let hosts: BTreeSet<Option<&str>> = rows.iter().map(|row| row.host.as_deref()).collect();
     let row = |row: &RunRow| {
@@ -211,7 +205,6 @@ pub fn runs(rows: &[RunRow], now_unix_ns: u64, style: &Style) -> String {
 }
 
 /// Where a run came from that was imported, as one line; `None` for others.
-#[must_use]
 pub fn origin(header: &RunHeader) -> Option<String> {
     let origin = header.origin.as_ref()?;
     let when = iolens_model::units::utc(origin.imported_unix_ns);

@@ -21,7 +21,6 @@ use iolens_document::sentence;
 const INDENT: usize = 14;
 
 /// A transfer for a terminal.
-#[must_use]
 pub fn text(transfer: &Transfer, style: &Style) -> String {
     named_rows(&headline(transfer), &rows(transfer), style)
 }
@@ -50,7 +49,6 @@ pub(crate) fn listing(rows: &[(&str, String)], style: &Style) -> String {
 
 /// A transfer for programs. A null is what is not known, or what this end does
 /// not have.
-#[must_use]
 pub fn json(transfer: &Transfer) -> String {
     let zerocopy = transfer.zerocopy.as_ref();
     let facts =

@@ -52,7 +52,6 @@ fn name(record: &Record, work: &Work) -> String {
 }
 
 /// The result for a person, with all that was noticed where `verbose`.
-#[must_use]
 pub fn text(record: &Record, verdict: &Verdict, style: &Style, verbose: bool) -> String {
     terminal::draw(&screen::screen(record, verdict, verbose), style)
 }
@@ -89,7 +88,6 @@ fn state(record: &Record) -> &'static str {
 }
 
 /// The result for programs: the record with every trial, and what follows from it.
-#[must_use]
 pub fn json(record: &Record, verdict: &Verdict) -> Value {
     json!({
         "schema": crate::json::SCHEMA,
@@ -122,7 +120,6 @@ pub fn record_of(text: &str) -> Result<Record, String> {
 }
 
 /// What is known before anything is timed, a line each, for who waits.
-#[must_use]
 pub fn facts_text(facts: &Facts, pruned: &[Pruned], candidates: usize) -> String {
     let share = facts.resident_share.map_or_else(
         || "an unknown share".to_owned(),
@@ -138,7 +135,6 @@ pub fn facts_text(facts: &Facts, pruned: &[Pruned], candidates: usize) -> String
 }
 
 /// What a program does that does nothing special.
-#[must_use]
 pub fn baseline(task: Task) -> Configuration {
     let engine = match task {
         Task::Read => "read",
@@ -157,7 +153,6 @@ fn size_argument(bytes: u64) -> String {
 }
 
 /// The command that does again what a configuration does.
-#[must_use]
 pub fn command(record: &Record, winner: &Configuration) -> String {
     let file = quoted(&record.facts.file);
     let Configuration { engine, block_bytes, threads, depth } = winner;
@@ -183,7 +178,6 @@ pub fn command(record: &Record, winner: &Configuration) -> String {
 }
 
 /// The same for who writes the program: calls and flags, block, threads.
-#[must_use]
 fn in_code(record: &Record, winner: &Configuration) -> Vec<String> {
     let found = record.candidates.iter().find(|candidate| candidate.engine == winner.engine);
     let calls = found.map_or_else(|| winner.engine.clone(), |candidate| candidate.calls.clone());
@@ -216,7 +210,6 @@ pub struct Replay {
 }
 
 /// What is another than it was then: kernel, file system, device, processor, file.
-#[must_use]
 pub fn drift(then: &Facts, now: &Facts) -> Vec<String> {
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
     let folder = |facts: &Facts| facts.folder.as_ref().map(|(_, file_system)| file_system.clone());
@@ -245,7 +238,6 @@ pub fn drift(then: &Facts, now: &Facts) -> Vec<String> {
 }
 
 /// The check for a person.
-#[must_use]
 pub fn replay_text(replay: &Replay, record: &Record, then: &Verdict, now: &Verdict) -> String {
     let mut text = format!("{}\n", replay.words);
     let winner = then.winner.words();
@@ -271,7 +263,6 @@ pub fn replay_text(replay: &Replay, record: &Record, then: &Verdict, now: &Verdi
 }
 
 /// The check for programs.
-#[must_use]
 pub fn replay_json(replay: &Replay, record: &Record, then: &Verdict, now: &Verdict) -> Value {
     json!({
         "schema": crate::json::SCHEMA,

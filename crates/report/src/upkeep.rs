@@ -10,7 +10,6 @@ use crate::text::{RunRow, one_line};
 
 /// Runs that were removed, with how much of what went along; `freed` is what is
 /// free in the file since then.
-#[must_use]
 pub fn removed(runs: &[RunRow], counts: &[(u64, &str)], freed: Bytes) -> String {
     let parts: Vec<String> =
         counts.iter().filter(|(n, _)| *n > 0).map(|(n, noun)| number::count(*n, noun)).collect();
@@ -34,7 +33,6 @@ pub struct Collected<'a> {
 }
 
 /// What was done, or what would be.
-#[must_use]
 pub fn collected(done: &Collected) -> String {
     let would = if done.after.is_none() { "would remove" } else { "removed" };
     let mut out = String::new();
@@ -79,7 +77,6 @@ pub struct Taken<'a> {
 }
 
 /// A file and its runs, a line each; what stands against one is below it.
-#[must_use]
 pub fn taken(file: &str, runs: &[Taken<'_>]) -> String {
     let width = runs.iter().map(|run| run.host.chars().count()).max().unwrap_or(0);
     let mut out = format!("{}: {}\n", plain::shown(file), number::count(runs.len(), "run"));
@@ -100,7 +97,6 @@ pub fn taken(file: &str, runs: &[Taken<'_>]) -> String {
 }
 
 /// What came of an import: runs that came in, that were there, and that were refused.
-#[must_use]
 pub fn imported(database: &str, counts: [usize; 3], is_dry: bool) -> String {
     let [came, there, refused] = counts.map(|count| count as u64);
     let would = if is_dry { "would import" } else { "imported" };

@@ -28,7 +28,6 @@ mod links;
 mod power;
 mod run;
 mod sample;
-mod throttled;
 mod trials;
 mod trimmed;
 mod verdict;
@@ -36,7 +35,7 @@ mod verdict;
 #[cfg(test)]
 mod link_tests;
 #[cfg(test)]
-mod properties;
+mod property_tests;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]
@@ -62,8 +61,7 @@ pub use self::run::{
     AbAnalysis, AbArmFigures, AbByteRate, AbCallRate, AbCell, analyse, at, passes_ns,
 };
 use self::sample::Sample;
-pub use self::throttled::AbThrottled;
-pub use self::trials::{AbArmRounds, AbCost, AbTrial, AbTrials};
+pub use self::trials::{AbArmRounds, AbCost, AbThrottled, AbTrial, AbTrials};
 use self::verdict::Question;
 use crate::estimate::Interval;
 
@@ -78,19 +76,20 @@ pub const AB_LINKS_MIN: u32 = 4;
 /// largest differed by 4.6 %, of 28 pairs (padding) on a Xeon (Sapphire Rapids) by 5.9 %.
 pub const AB_LAYOUT_SHARE: f64 = 0.07;
 
-/// What counts as one independent value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AbUnit {
-    /// A trial.
-    Trial,
-    /// A round.
-    Round,
+iolens_model::words! {
+    /// What counts as one independent value.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum AbUnit {
+        /// A trial.
+        Trial = "trial",
+        /// A round.
+        Round = "round",
+    }
 }
 
 impl AbUnit {
     /// That of a mode.
-    #[must_use]
     pub fn of(mode: AbMode) -> AbUnit {
         match mode {
             AbMode::Loop => AbUnit::Trial,
@@ -98,17 +97,7 @@ impl AbUnit {
         }
     }
 
-    /// What one is called.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            AbUnit::Trial => "trial",
-            AbUnit::Round => "round",
-        }
-    }
-
     /// Units at the first look after so many: 12, 24, 48, … trials; 30, 60, 120, … rounds.
-    #[must_use]
     pub fn next_look(self, units: u32) -> u32 {
         let mut look: u32 = match self {
             AbUnit::Trial => 12,
@@ -173,14 +162,12 @@ pub struct AbInput<'a> {
 /// of them was linked anew.
 ///
 /// `user_share` is the part of the CPU time that is user time, 0 to 1; unknown, it may be all.
-#[must_use]
 pub fn layout_allowance(are_different_elf: bool, user_share: Option<f64>) -> Option<f64> {
     let share = user_share.filter(|share| (0.0..=1.0).contains(share)).unwrap_or(1.0);
     are_different_elf.then_some(AB_LAYOUT_SHARE * share)
 }
 
 /// Judges every compared arm by every quantity.
-#[must_use]
 pub fn judge(input: &AbInput<'_>, look: AbLook) -> AbJudgement {
     // What is below 0, or no number, is 0.
     let input = &AbInput { delta: input.delta.max(0.0), ..*input };

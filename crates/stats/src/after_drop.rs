@@ -20,7 +20,6 @@ pub struct Worth {
 }
 
 /// Of each mode that was tried, nothing first.
-#[must_use]
 pub fn worth(found: &[AfterDrop], time_ns: impl Fn(&AfterDrop) -> f64) -> Vec<Worth> {
     let modes = std::iter::once(None).chain(DropMode::ALL.iter().copied().map(Some));
     let of = |mode: Option<DropMode>| -> Vec<f64> {

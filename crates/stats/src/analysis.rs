@@ -104,20 +104,17 @@ pub struct CellAnalysis {
 
 impl CellAnalysis {
     /// The arm of this label.
-    #[must_use]
     pub fn arm(&self, label: &str) -> Option<&ArmAnalysis> {
         self.arms.iter().find(|arm| arm.arm.label == label)
     }
 
     /// What the others are compared with.
-    #[must_use]
     pub fn baseline(&self) -> Option<&ArmAnalysis> {
         self.arms.iter().find(|arm| arm.arm.role == Role::Baseline)
     }
 
     /// The cell as if CPU time were what it compares: who is cheapest by that is decided by
     /// the same rules.
-    #[must_use]
     pub fn by_cpu(&self) -> CellAnalysis {
         let arm =
             |arm: &ArmAnalysis| ArmAnalysis { contrast: arm.cpu_contrast.clone(), ..arm.clone() };
@@ -136,7 +133,6 @@ impl CellAnalysis {
 
     /// The trials that a comparison in this cell rests on, the least and the most; `None` where
     /// nothing is compared. A cell with several groups of arms has more trials than any of them.
-    #[must_use]
     pub fn compared_trials(&self) -> Option<(u32, u32)> {
         let compared = self.arms.iter().filter(|arm| arm.arm.role != Role::SelfCheck);
         let n = compared.filter_map(|arm| Some((arm.contrast.as_ref()?.n, arm)));
@@ -203,7 +199,6 @@ pub struct ArmAnalysis {
 impl ArmAnalysis {
     /// The arm's label for tables and figures: what the kernel copied after
     /// all says so.
-    #[must_use]
     pub fn shown_label(&self) -> String {
         match self.zerocopy.is_some_and(|zerocopy| zerocopy.is_copied()) {
             true => format!("{} (copied)", self.arm.label),
@@ -217,14 +212,12 @@ impl ArmAnalysis {
     }
 
     /// Time over messages, ns, or over what else is the unit of its study.
-    #[must_use]
     pub fn time(&self) -> Option<Estimate> {
         self.figure(|figures| Some(figures.ns_per_message))
     }
 
     /// Whether its numbers may be held against those of other arms: they are usable, and where
     /// there is a verdict it is about the arm.
-    #[must_use]
     pub fn is_ranked(&self) -> bool {
         let of_arm = |contrast: &Contrast| contrast.verdict.is_ranked();
         self.status == Status::Ok && self.contrast.as_ref().is_none_or(of_arm)
@@ -232,7 +225,6 @@ impl ArmAnalysis {
 
     /// The conclusion about this arm: its contrast's, or INVALID where it was
     /// to be compared and has no numbers; `None` for the baseline and controls.
-    #[must_use]
     pub fn verdict(&self) -> Option<Verdict> {
         match self.arm.role {
             Role::Baseline | Role::Control => None,
@@ -277,7 +269,6 @@ pub struct Contrast {
 impl Contrast {
     /// Half-width of the pointwise interval as a fraction of the ratio:
     /// exp(half-width of ln) − 1. `None` without an interval.
-    #[must_use]
     pub fn half_width(&self) -> Option<f64> {
         self.pointwise.map(|interval| interval.half_width())
     }
@@ -303,7 +294,6 @@ pub struct PairContrast {
 
 impl PairContrast {
     /// The interval of `label` against the other arm; above 1 it is faster.
-    #[must_use]
     pub fn interval_of(&self, label: &str) -> Option<Interval> {
         let of_first = self.simultaneous?;
         Some(if label == self.first { of_first } else { of_first.inverse() })
@@ -332,13 +322,11 @@ pub struct SelfCheck {
 
 impl SelfCheck {
     /// Whether more self-checks exclude 1 than chance allows.
-    #[must_use]
     pub fn untrustworthy(&self) -> bool {
         self.excluding_one > self.bound
     }
 
     /// How many found a difference where there is none; `None` where that is no more than chance.
-    #[must_use]
     pub fn failed(&self) -> Option<u32> {
         match (self.untrustworthy(), self.judged) {
             (true, _) => Some(self.excluding_one),
@@ -365,25 +353,18 @@ pub struct Rejected {
     pub reason: String,
 }
 
-/// The two kinds of models, each of which is offered a rate of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// Connections share threads.
-    Shared,
-    /// Each connection has a process or a thread.
-    Alone,
-}
-
-impl Kind {
-    /// `a process or a thread for each connection`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Shared => "connections share threads",
-            Kind::Alone => "a process or a thread for each connection",
-        }
+iolens_model::words! {
+    /// The two kinds of models, each of which is offered a rate of its own.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Kind {
+        /// Connections share threads.
+        Shared = "connections share threads",
+        /// Each connection has a process or a thread.
+        Alone = "a process or a thread for each connection",
     }
 }
+
+impl Kind {}
 
 /// The models of a run of servers by their kinds; empty in other studies.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -409,7 +390,6 @@ impl Analysis {
 
     /// Whether at least one contrast is not INVALID, or one row has numbers where there are
     /// no contrasts.
-    #[must_use]
     pub fn is_usable(&self) -> bool {
         match self.verdicts().next() {
             None => self.arms().any(|arm| arm.status == Status::Ok && arm.figures.is_some()),

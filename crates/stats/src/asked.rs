@@ -21,37 +21,26 @@ pub struct Asked {
     pub baseline: String,
 }
 
-/// Why a stored run does not answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unfit {
-    /// It was imported.
-    Imported,
-    /// It is of another CPU model, kernel or set of CPUs.
-    Machine,
-    /// It did not measure the cell.
-    Cell,
-    /// It compared other arms, or with another baseline.
-    Arms,
-    /// Its arms did not alternate in slices.
-    Classic,
-    /// It goes on, was killed, or measured nothing.
-    Unfinished,
-}
-
-impl Unfit {
-    /// Why, after `a run` or `runs`: `without this cell`.
-    #[must_use]
-    pub fn words(self) -> &'static str {
-        match self {
-            Unfit::Imported => "that came from another file, of whatever machine",
-            Unfit::Machine => "on another CPU model, kernel or set of CPUs",
-            Unfit::Cell => "without this message, threads and topology",
-            Unfit::Arms => "with other primitives, or another baseline",
-            Unfit::Classic => "whose arms did not alternate",
-            Unfit::Unfinished => "that did not come to an end",
-        }
+iolens_model::words! {
+    /// Why a stored run does not answer.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Unfit {
+        /// It was imported.
+        Imported = "that came from another file, of whatever machine",
+        /// It is of another CPU model, kernel or set of CPUs.
+        Machine = "on another CPU model, kernel or set of CPUs",
+        /// It did not measure the cell.
+        Cell = "without this message, threads and topology",
+        /// It compared other arms, or with another baseline.
+        Arms = "with other primitives, or another baseline",
+        /// Its arms did not alternate in slices.
+        Classic = "whose arms did not alternate",
+        /// It goes on, was killed, or measured nothing.
+        Unfinished = "that did not come to an end",
     }
 }
+
+impl Unfit {}
 
 impl Asked {
     /// Whether a run can answer on this machine, as far as its header tells.
@@ -87,7 +76,6 @@ impl Asked {
 
 /// Runs that fit, in the order in which they are asked: those with verdicts before first
 /// looks, and of these the later ones first. `headers` are oldest first.
-#[must_use]
 pub fn by_preference(mut headers: Vec<RunHeader>) -> Vec<RunHeader> {
     headers.reverse();
     // Stable: what is later stays before what is earlier.
@@ -96,14 +84,12 @@ pub fn by_preference(mut headers: Vec<RunHeader>) -> Vec<RunHeader> {
 }
 
 /// A cell of an analysis.
-#[must_use]
 pub fn find<'a>(analysis: &'a Analysis, cell: &Cell) -> Option<&'a CellAnalysis> {
     analysis.cells.iter().find(|known| known.cell == *cell)
 }
 
 /// Whether an analysis can be believed about a cell: its self-checks hold, and beside the
 /// baseline at least one arm has numbers.
-#[must_use]
 pub fn is_usable(analysis: &Analysis, cell: &Cell) -> bool {
     let check = &analysis.self_check;
     let arms = find(analysis, cell).map_or(&[][..], |cell| &cell.arms);

@@ -72,7 +72,6 @@ pub struct ArmAttribution {
 impl ArmAttribution {
     /// Its label, with `(copied)` behind one that asked for zero-copy and did
     /// not get it.
-    #[must_use]
     pub fn shown(&self) -> String {
         match self.copied_share {
             Some(share) if share > ZerocopyFigures::COPIED_SHARE_MAX => {
@@ -83,7 +82,6 @@ impl ArmAttribution {
     }
 
     /// The CPU time of a scope; `None` where the arm has none.
-    #[must_use]
     pub fn scope(&self, scope: Scope) -> Option<&ScopeAttribution> {
         match scope {
             Scope::Both => Some(&self.both),
@@ -145,7 +143,6 @@ pub struct ScopeAttribution {
 
 impl ScopeAttribution {
     /// The share of a class.
-    #[must_use]
     pub fn class(&self, class: Class) -> Option<&ClassShare> {
         self.classes.iter().find(|share| share.class == class)
     }
@@ -228,7 +225,6 @@ pub struct Only {
 /// Explains every cell that has sampled trials, in the order in which they
 /// were sampled. The arms are set against `baseline`, or where that was not
 /// sampled against the first one that was.
-#[must_use]
 pub fn explain(trials: &[ProfileTrial], baseline: &str) -> Vec<Explanation> {
     let mut cells: Vec<&Cell> = Vec::new();
     for trial in trials {
@@ -260,7 +256,6 @@ const FUNCTIONS_MAX: usize = 12;
 
 /// Analyses the sampled trials of one cell, which need not be in order; `None`
 /// without any.
-#[must_use]
 pub fn attribute(trials: &[ProfileTrial]) -> Option<Attribution> {
     let first = trials.first()?;
     let good: Vec<&ProfileTrial> = trials.iter().filter(|t| t.status == Status::Ok).collect();
@@ -422,7 +417,7 @@ fn of_scope(trials: &[&ProfileTrial], arm: &str, scope: Scope) -> Option<ScopeAt
         busy_share: (scope != Scope::Both).then(|| accounted_ns / sum(|t| t.time_ns)),
         waiting_share: waited_ns.map(|waited_ns| waited_ns / sum(|t| t.time_ns)),
         coverage: samples as f64 * period_ns / accounted_ns,
-        classes: Class::ALL.into_iter().filter_map(class).collect(),
+        classes: Class::ALL.iter().copied().filter_map(class).collect(),
         functions: functions(&trials, arm, scope, of_sample),
     })
 }
@@ -479,7 +474,7 @@ fn against(trials: &[ProfileTrial], arm: &str, other: &str, arms: usize) -> Opti
         estimate(a - b, &pulls, of)
     };
     let is_seen = |class: &Class| of_arm.iter().chain(&of_other).any(|t| t.class_ns(*class) > 0.0);
-    let seen: Vec<Class> = Class::ALL.into_iter().filter(is_seen).collect();
+    let seen: Vec<Class> = Class::ALL.iter().copied().filter(is_seen).collect();
     let all = seen.len() * arms;
     let difference = |&class: &Class| ClassDifference {
         class,
@@ -495,7 +490,7 @@ fn against(trials: &[ProfileTrial], arm: &str, other: &str, arms: usize) -> Opti
         // Unattributed says nothing, and user code is never its own.
         enough && *class != Class::Unattributed && share(&of_other).value <= OTHER_SHARE_MAX
     };
-    let own: Vec<Class> = Class::ALL.into_iter().filter(is_own).collect();
+    let own: Vec<Class> = Class::ALL.iter().copied().filter(is_own).collect();
     let together = |t: &Tally| own.iter().map(|&class| t.class_ns(class)).sum::<f64>();
     let only = (!own.is_empty()).then(|| Only {
         share: ratio(&of_arm, |t| (together(t), t.cpu_ns())),

@@ -225,13 +225,11 @@ impl Comparison {
     }
 
     /// How many of them are SLOWER: by more than δ, surely.
-    #[must_use]
     pub fn slower(&self) -> usize {
         self.judged().filter(|change| change.verdict == Verdict::Slower).count()
     }
 
     /// Whether anything could be compared at all.
-    #[must_use]
     pub fn is_usable(&self) -> bool {
         self.judged().any(|change| change.verdict.is_ranked())
     }

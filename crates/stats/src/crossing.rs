@@ -80,7 +80,6 @@ impl Crossover {
     /// The sizes between which the second may overtake the first: the ends of the band, or of
     /// the sizes where it is open to one side. `None` where it overtakes nowhere, or more than
     /// once.
-    #[must_use]
     pub fn band(&self) -> Option<[Bytes; 2]> {
         match self.shape {
             CrossoverShape::Crosses => Some([self.first_ahead_to?, self.second_ahead_from?]),

@@ -15,7 +15,6 @@ pub struct Estimate {
 
 impl Estimate {
     /// The same by a function that rises: in another unit.
-    #[must_use]
     pub fn map(self, of: impl Fn(f64) -> f64) -> Estimate {
         Estimate {
             value: of(self.value),
@@ -64,7 +63,6 @@ impl Interval {
     }
 
     /// Whether a value lies inside.
-    #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
@@ -74,20 +72,17 @@ impl Interval {
 
     /// Whether it says anything. That of two trials may span a factor of 10²⁰, and its ends
     /// printed, or drawn, would look like figures. An end at or below 0 is no ratio's.
-    #[must_use]
     pub fn is_usable(&self) -> bool {
         let is_ratio = self.low > 0.0 || self.high.is_infinite();
         !is_ratio || self.high <= self.low * Interval::ENDS_MAX
     }
 
     /// Whether a half-width, as [`Self::half_width`] gives it, is that of a usable interval.
-    #[must_use]
     pub fn is_half_usable(half: f64) -> bool {
         half <= Interval::ENDS_MAX.sqrt() - 1.0
     }
 
     /// Both ends by a function that rises.
-    #[must_use]
     pub fn map(self, of: impl Fn(f64) -> f64) -> Interval {
         Interval { low: of(self.low), high: of(self.high) }
     }
@@ -100,52 +95,38 @@ impl Interval {
 
     /// Half-width of the interval of a ratio as a fraction of it: exp(half-width of ln)
     /// − 1.
-    #[must_use]
     pub fn half_width(&self) -> f64 {
         (self.high / self.low).sqrt() - 1.0
     }
 }
 
-/// What can be concluded of a contrast.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Verdict {
-    /// The data cannot be used.
-    Invalid,
-    /// The data shows who measured and not what was measured, as a floor (see [`Limits`]), or
-    /// what slices hold besides their messages, where they are not equal in time.
-    Unranked,
-    /// The difference is smaller than δ, either way.
-    Equivalent,
-    /// Faster than the baseline by more than δ.
-    Faster,
-    /// Slower than the baseline by more than δ.
-    Slower,
-    /// A real difference that may be smaller than δ.
-    Small,
-    /// None of these.
-    Inconclusive,
+iolens_model::words! {
+    /// What can be concluded of a contrast.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+    #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+    pub enum Verdict {
+        /// The data cannot be used.
+        Invalid = "INVALID",
+        /// The data shows who measured and not what was measured, as a floor (see [`Limits`]), or
+        /// what slices hold besides their messages, where they are not equal in time.
+        Unranked = "UNRANKED",
+        /// The difference is smaller than δ, either way.
+        Equivalent = "EQUIVALENT",
+        /// Faster than the baseline by more than δ.
+        Faster = "FASTER",
+        /// Slower than the baseline by more than δ.
+        Slower = "SLOWER",
+        /// A real difference that may be smaller than δ.
+        Small = "SMALL",
+        /// None of these.
+        Inconclusive = "INCONCLUSIVE",
+    }
 }
 
 impl Verdict {
     /// Whether the contrast says something of the arm: it is neither invalid nor what somebody
     /// or something else did.
-    #[must_use]
     pub fn is_ranked(self) -> bool {
         !matches!(self, Verdict::Invalid | Verdict::Unranked)
-    }
-
-    /// The word in tables.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Verdict::Invalid => "INVALID",
-            Verdict::Unranked => "UNRANKED",
-            Verdict::Equivalent => "EQUIVALENT",
-            Verdict::Faster => "FASTER",
-            Verdict::Slower => "SLOWER",
-            Verdict::Small => "SMALL",
-            Verdict::Inconclusive => "INCONCLUSIVE",
-        }
     }
 }

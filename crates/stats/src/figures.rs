@@ -148,7 +148,6 @@ impl ZerocopyFigures {
     pub const COPIED_SHARE_MAX: f64 = 0.05;
 
     /// Whether the row is labelled "copied".
-    #[must_use]
     pub fn is_copied(&self) -> bool {
         self.copied_share.is_some_and(|share| share > ZerocopyFigures::COPIED_SHARE_MAX)
     }

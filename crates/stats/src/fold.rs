@@ -19,14 +19,12 @@ use crate::values::{Known, TrialValues};
 ///
 /// Never fails: what cannot be used is listed with the reason, and an empty
 /// run has cells without numbers.
-#[must_use]
 pub fn analyse(run: &Run) -> Analysis {
     Fold::of(&run.header, &run.trials).analysis(&run.header)
 }
 
 /// Analyses a run of which somebody asks who is ahead by time and by CPU time: both answers
 /// hold together.
-#[must_use]
 pub fn analyse_for_both(run: &Run) -> Analysis {
     let fold = Fold::of(&run.header, &run.trials);
     let analysis = analyse_claims(&run.header, fold.values(), |cell| Quantity::all(cell).len());
@@ -43,7 +41,6 @@ pub struct Fold {
 
 impl Fold {
     /// All of these trials of the run with this header, in the order in which they ran.
-    #[must_use]
     pub fn of<'a>(header: &RunHeader, trials: impl IntoIterator<Item = &'a TrialOutcome>) -> Fold {
         let mut fold = Fold::default();
         trials.into_iter().for_each(|trial| fold.add(header, trial));
@@ -64,7 +61,6 @@ impl Fold {
     }
 
     /// The values of each trial, in the order in which they ran.
-    #[must_use]
     pub fn values(&self) -> &[TrialValues] {
         &self.values
     }
@@ -76,7 +72,6 @@ impl Fold {
 
     /// The analysis of the trials so far; the header has the end of the run where it has
     /// ended.
-    #[must_use]
     pub fn analysis(&self, header: &RunHeader) -> Analysis {
         whole(header, &self.values, &self.told)
     }
@@ -96,7 +91,6 @@ pub struct Reached {
 
 /// What a run had reached, from its header as stored, with its end, and the
 /// values of its trials in the order in which they ran.
-#[must_use]
 pub fn reached(header: &RunHeader, trials: &[TrialValues]) -> Reached {
     let complete = passes::sort(header, &header.plan.cells(), trials).complete;
     let pass = complete.last().copied().unwrap_or(0);

@@ -48,7 +48,6 @@ impl Kinds {
     }
 
     /// The kind of a model.
-    #[must_use]
     pub fn kind(&self, arm: &Arm) -> Kind {
         match self.makers.contains(&arm.primitive) {
             true => Kind::Alone,
@@ -58,7 +57,6 @@ impl Kinds {
 
     /// Requests per second that a kind was offered in a cell, over all its trials, or that
     /// all were: the least and the most; `None` in a closed loop.
-    #[must_use]
     pub fn offered(&self, cell: &Cell, kind: Option<Kind>) -> Option<(f64, f64)> {
         let about = [None, Some(Kind::Shared), Some(Kind::Alone)];
         let wanted = about.into_iter().filter(|&of| kind.is_none() || of.is_none() || of == kind);

@@ -34,7 +34,6 @@ impl LatencyFigures {
     /// Whether so many times are enough to show the quantile `q` (0 to 1):
     /// 3.7 / (1 − q), which is 370 for p99. One set in forty of that size has
     /// no time beyond its true quantile.
-    #[must_use]
     pub fn enough(samples: u64, q: f64) -> bool {
         // 1 − 0.99 is not quite 0.01, and 370 times are meant to do.
         const ROUNDING: f64 = 1e-9;

@@ -40,7 +40,7 @@ mod offered;
 mod passes;
 pub mod physics;
 #[cfg(test)]
-mod properties;
+mod property_tests;
 mod quantity;
 pub mod remark;
 mod roster;

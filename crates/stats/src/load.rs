@@ -64,20 +64,17 @@ pub struct Judgement {
 
 impl Judgement {
     /// Whether the client could not do more, so that rates are floors.
-    #[must_use]
     pub fn is_client_limited(&self) -> bool {
         !self.client.is_empty()
     }
 
     /// Whether the rate was not kept, and not because of the client.
-    #[must_use]
     pub fn is_server_behind(&self) -> bool {
         !self.is_client_limited() && self.achieved.is_some_and(|share| share < ACHIEVED_SHARE)
     }
 }
 
 /// Judges a load.
-#[must_use]
 pub fn judge(load: &Load) -> Judgement {
     let is_open = matches!(load.pace, Pace::Open { .. });
     let achieved = (is_open && load.scheduled > 0)
@@ -106,7 +103,6 @@ fn late(load: &Load) -> Option<Late> {
 }
 
 /// A quantile, where there are enough times to show it.
-#[must_use]
 pub fn quantile(times: &Histogram, q: f64) -> Option<Nanos> {
     let enough = LatencyFigures::enough(times.total(), q);
     times.quantile_ns(q).filter(|_| enough).map(Nanos)

@@ -249,7 +249,6 @@ fn rate(trial: &TrialValues) -> Option<f64> {
 
 /// For each trial of a run, of each of its arms: why its numbers are used for nothing;
 /// `None` where they are used.
-#[must_use]
 pub fn unused(run: &Run) -> Vec<Vec<Option<String>>> {
     let (header, known) = (&run.header, &mut Known::default());
     let values = run.trials.iter().map(|trial| TrialValues::sharing(header, trial, known));

@@ -34,7 +34,6 @@ pub enum Standing {
 
 /// Where a share of a bound stands; the interval is that of the rate, in units of which the
 /// bound has `unit`.
-#[must_use]
 pub fn standing(share: f64, interval: Option<Interval>, unit: f64) -> Standing {
     match interval {
         _ if share <= 1.0 => Standing::Below(share),
@@ -75,7 +74,6 @@ fn below(value: f64, low: f64) -> Option<Breach> {
 /// A CPU that copies every byte cannot move bytes faster than a
 /// `memcpy` of this bandwidth, in bytes a second; 5 % more for the error of
 /// its measurement.
-#[must_use]
 pub fn copy_rate(bytes_per_s: f64, memcpy_bytes_per_s: f64) -> Option<Breach> {
     const MARGIN: f64 = 1.05;
     let bound = memcpy_bytes_per_s * MARGIN;
@@ -84,7 +82,6 @@ pub fn copy_rate(bytes_per_s: f64, memcpy_bytes_per_s: f64) -> Option<Breach> {
 
 /// Where a CPU copies, it takes a cycle for 64 bytes at least, the
 /// widest store there is. In cycles per byte.
-#[must_use]
 pub fn cycles_per_byte(cycles: f64, bytes: f64) -> Option<Breach> {
     const BYTES_PER_CYCLE_MOST: f64 = 64.0;
     below(cycles / bytes, 1.0 / BYTES_PER_CYCLE_MOST)
@@ -95,7 +92,6 @@ pub fn cycles_per_byte(cycles: f64, bytes: f64) -> Option<Breach> {
 /// The factor is 0.7 and not 1 because the empty call was timed at another
 /// moment, on a machine whose clock and caches may have been 30 % worse then;
 /// calls that were miscounted are off by whole factors.
-#[must_use]
 pub fn cost_of_a_call(spent_ns: f64, calls: f64, empty_call_ns: f64) -> Option<Breach> {
     const SHARE: f64 = 0.7;
     below(spent_ns / calls, empty_call_ns * SHARE)
@@ -103,7 +99,6 @@ pub fn cost_of_a_call(spent_ns: f64, calls: f64, empty_call_ns: f64) -> Option<B
 
 /// Least time for a copy of so many bytes, in ns, at a bandwidth that may be
 /// 5 % higher than was measured.
-#[must_use]
 pub fn copy_ns(bytes: f64, memcpy_bytes_per_s: f64) -> f64 {
     const MARGIN: f64 = 1.05;
     bytes / (memcpy_bytes_per_s * MARGIN) * 1e9
@@ -113,7 +108,6 @@ pub fn copy_ns(bytes: f64, memcpy_bytes_per_s: f64) -> f64 {
 /// its own connection, as the share of that. The mean of a saturated closed
 /// loop takes no less than all of it; a median stays below where there is a
 /// tail, and far below where something else than the message was timed.
-#[must_use]
 pub fn short_latency(median_ns: f64, per_message_ns: f64) -> Option<Breach> {
     const HALF: f64 = 0.5;
     below(median_ns / per_message_ns, HALF)

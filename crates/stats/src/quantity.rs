@@ -9,17 +9,19 @@ use serde::Serialize;
 use crate::interval::Parts;
 use crate::sums::{Sums, arrived};
 
-/// A quantity of which an arm takes so much for each message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Quantity {
-    /// Time, ns.
-    Time,
-    /// CPU time of a server's threads and children, user and kernel, ns.
-    ServerCpu,
-    /// CPU time of the threads of both ends of a connection, user and kernel, ns; of the
-    /// sending end where there is no other.
-    Cpu,
+iolens_model::words! {
+    /// A quantity of which an arm takes so much for each message.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Quantity {
+        /// Time, ns.
+        Time = "time",
+        /// CPU time of a server's threads and children, user and kernel, ns.
+        ServerCpu = "server CPU time",
+        /// CPU time of the threads of both ends of a connection, user and kernel, ns; of the
+        /// sending end where there is no other.
+        Cpu = "CPU time of both ends",
+    }
 }
 
 impl Quantity {
@@ -30,7 +32,6 @@ impl Quantity {
     ///
     /// Time, but where requests come by a schedule: there the time from one to the next
     /// is the schedule's, the same for every server, and says nothing about any.
-    #[must_use]
     pub fn of(cell: &Cell) -> Quantity {
         match cell.server() {
             Some(setting) if setting.is_open_loop() => Quantity::ServerCpu,
@@ -49,7 +50,6 @@ impl Quantity {
     }
 
     /// The CPU time that is compared in a cell; `None` where none is.
-    #[must_use]
     pub fn cpu_of(cell: &Cell) -> Option<Quantity> {
         Quantity::all(cell).iter().copied().find(|&quantity| quantity != Quantity::Time)
     }
@@ -63,16 +63,6 @@ impl Quantity {
     /// What one run is held against another by: of messages the time, which decides.
     pub(crate) fn between_runs(cell: &Cell) -> impl Iterator<Item = Quantity> {
         Quantity::all(cell).iter().copied().filter(|&quantity| quantity != Quantity::Cpu)
-    }
-
-    /// `time` or `server CPU time`, of which an arm takes so much per message.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Quantity::Time => "time",
-            Quantity::ServerCpu => "server CPU time",
-            Quantity::Cpu => "CPU time of both ends",
-        }
     }
 
     /// So much over so many messages, of a trial; `None` where either is zero or was not

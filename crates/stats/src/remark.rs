@@ -9,6 +9,7 @@ use iolens_model::outcome::Status;
 use serde::Serialize;
 
 use crate::estimate::Interval;
+pub use crate::gates::Check;
 
 /// A remark on numbers that are used.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -311,7 +312,6 @@ pub enum VerdictReason {
 
 impl VerdictReason {
     /// Whether it has the simultaneous interval that decided.
-    #[must_use]
     pub fn has_interval(&self) -> bool {
         use VerdictReason::{Beyond, CopyDiffers, MayBeSmall, Open};
         matches!(self, Beyond { .. } | CopyDiffers { .. } | MayBeSmall { .. } | Open { .. })
@@ -334,116 +334,4 @@ pub struct Unusable {
 pub struct Noise {
     /// Its half-width, as a fraction; `None` where its interval is not usable.
     pub half_width: Option<f64>,
-}
-
-// What is checked, by name.
-
-/// Declares the checks and their table together.
-macro_rules! checks {
-    ($($variant:ident, $name:literal, $what:literal;)+) => {
-        /// A check of an arm in a trial, or of an arm over all cells.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum Check {
-            $(#[doc = $what] $variant),+
-        }
-
-        impl Check {
-            /// Every check, in the order in which reasons are looked for.
-            pub const ALL: &[Check] = &[$(Check::$variant),+];
-
-            /// Its name for readers.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Check::$variant => $name),+ }
-            }
-
-            /// What it refuses, or remarks on.
-            #[must_use]
-            pub const fn what(self) -> &'static str {
-                match self { $(Check::$variant => $what),+ }
-            }
-        }
-    };
-}
-
-checks! {
-    NoData, "data", "refuses an arm without a message or without time";
-    Clock, "clock", "refuses cycles over CPU time that are no clock rate of the processor";
-    Instructions, "instructions per cycle", "refuses more or fewer instructions than the cycles can retire";
-    CopyBandwidth, "copy bandwidth", "refuses copies faster than `memcpy`; remarks on a `memcpy` that is faster";
-    CyclesPerByte, "cycles per byte", "refuses copies that take fewer cycles than a copy can";
-    CallCost, "cost of a call", "refuses calls cheaper than an empty one; remarks on empty calls that are cheaper";
-    MedianRoundTrip, "median round trip", "refuses a median below one copy of the message; remarks on one below half of the mean";
-    ReceivedBytes, "received bytes", "refuses more or fewer bytes than were sent; remarks on lost datagrams";
-    Replies, "replies", "refuses a client and a server that disagree on the number of replies";
-    SentBytes, "sent bytes", "refuses bytes that are not messages × size";
-    SystemCalls, "system calls", "refuses counted system calls that are not calls × those of one call";
-    MappedBytes, "mapped bytes", "refuses more bytes mapped than received";
-    CpuTime, "CPU time", "refuses more CPU time than wall time × threads";
-    TimeInTrial, "time in the trial", "refuses slices longer than their trial, and work longer than its slices";
-    RoundTripCount, "round trips", "refuses more or fewer round trips than messages";
-    ConnectionsInUse, "connections in use", "refuses mean round trip × rate that is not the number of connections; remarks on idle ones";
-    RequestsDue, "requests due", "refuses a number of ended requests that is not the number due";
-    TimesTaken, "times taken", "refuses more or fewer times than requests, and times out of order";
-    RequestsInFlight, "requests in flight", "refuses mean time × rate above the number of requests that can be in flight; remarks on idle connections";
-    CacheState, "cache state", "refuses a slice that did not find the page cache as its setting says; warns where that is unknown";
-    DirectAccess, "direct access", "refuses a slice that was to bypass the page cache and did not";
-    WrittenFile, "written file", "refuses a file that was dirty before, or has another size after; warns of write-back in the slice";
-    AllAtWork, "threads at work", "refuses threads that ran one after another; remarks on those that share CPUs";
-    CountersRan, "counters that ran", "warns of counters that stood still or missed slices; they are not used";
-    CountersAgree, "counters that agree", "remarks on switches and faults that two accounts count differently";
-    ZeroCopyCompletions, "zero-copy completions", "refuses zero-copy sends that did not complete once each; remarks on a row that the kernel copied";
-    LockedMemory, "locked memory", "remarks on zero-copy sends that were refused and made again";
-    PacketTaps, "packet taps", "warns of packet sockets, which force copies";
-    Parameters, "parameters as asked", "refuses an end that ran something else";
-    SocketBuffers, "socket buffers as asked", "warns of buffers that were capped";
-    BusyPolling, "busy polling", "refuses busy polling that found no packets";
-    HotRings, "hot rings", "remarks on hot rings that do not fit the L2 cache";
-    Connections, "connections as asked", "refuses fewer connections than were asked for";
-    Workers, "workers as asked", "refuses more or fewer threads than the model makes";
-    Migrations, "pinned threads", "refuses pinned threads that moved; warns where moves are not measured";
-    Strangers, "strangers", "refuses a trial to whose port a stranger connected or sent";
-    ClientBusy, "client with time left", "leaves unranked a server whose client was busy";
-    ClientLate, "client in time", "remarks on a client that took requests up late";
-    RateKept, "rate as offered", "leaves unranked a server that did not keep the rate";
-    Retransmits, "retransmits", "remarks on segments that were sent again";
-    MajorFaults, "major faults", "remarks on page faults that waited for a disk";
-    StolenTime, "stolen time", "remarks on time that a hypervisor took";
-    StolenTimeThere, "stolen time at the other end", "remarks on time that a hypervisor took there";
-    RightReplies, "right replies", "refuses an arm with a wrong reply";
-    Timeouts, "timeouts", "remarks on requests that timed out";
-    Resets, "resets", "remarks on connections that ended before the reply";
-    RefusedConnections, "refused connections", "remarks on connections that could not be made";
-    Abandoned, "abandoned requests", "remarks on requests that the client gave up";
-    ListenOverflows, "listen overflows", "remarks on connections that a full queue dropped";
-    ListenDrops, "listen drops", "remarks on connections that a listening socket dropped";
-    Throttling, "throttling", "remarks on periods in which a cgroup held an end back";
-    ThrottlingThere, "throttling at the other end", "remarks on periods in which a cgroup held the other end back";
-    SizeApplied, "size applied", "warns of goodput that does not depend on the size";
-    SwitchesFollowWork, "switches that follow the work", "warns of context switches that do not depend on the messages";
-    SelfCheck, "self-check", "refuses a hidden copy of the baseline that differs from it; warns of too many that exclude 1";
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Check;
-
-    /// METHOD.md lists them as they are here.
-    #[test]
-    fn the_method_has_the_table_of_checks() {
-        let page = include_str!("../../../METHOD.md");
-        let rows: Vec<String> = Check::ALL
-            .iter()
-            .map(|check| format!("| {} | {} |", check.name(), check.what()))
-            .collect();
-        assert!(page.contains(&rows.join("\n")), "METHOD.md lacks:\n{}", rows.join("\n"));
-    }
-
-    #[test]
-    fn names_are_unique() {
-        for (i, check) in Check::ALL.iter().enumerate() {
-            assert!(Check::ALL[..i].iter().all(|other| other.name() != check.name()), "{check:?}");
-        }
-    }
 }

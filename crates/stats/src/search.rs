@@ -94,7 +94,6 @@ pub struct Search<'a> {
 }
 
 /// The cell of a search: that of any load there.
-#[must_use]
 pub fn cell_of(cell: &Cell) -> Option<Cell> {
     let setting = cell.server()?;
     let setting = ServerSetting { load: LoadLevel::Searched, ..setting.clone() };
@@ -102,7 +101,6 @@ pub fn cell_of(cell: &Cell) -> Option<Cell> {
 }
 
 /// The cells of a plan's searches, each once; none where nothing is searched for.
-#[must_use]
 pub fn cells(plan: &Plan) -> Vec<Cell> {
     let mut cells = Vec::new();
     if plan.server().is_some_and(|axes| !axes.goals().is_empty()) {
@@ -117,7 +115,6 @@ pub fn cells(plan: &Plan) -> Vec<Cell> {
 
 /// Phases that the searches of one model in one cell take on a quiet machine, and how long
 /// these are where none has to be longer for its percentile.
-#[must_use]
 pub fn expected(plan: &Plan) -> (usize, Nanos) {
     let goals = plan.server().map(ServerAxes::goals).unwrap_or_default();
     if goals.is_empty() {
@@ -144,7 +141,6 @@ fn quiet(goals: &[Goal], repeats: u32) -> usize {
 
 impl<'a> Search<'a> {
     /// The searches of a model in a cell, of which `phases` are among those of the run.
-    #[must_use]
     pub fn of(plan: &Plan, cell: &Cell, arm: &Arm, phases: &'a [SearchPhase]) -> Search<'a> {
         let wanted = cell_of(cell);
         let is_own = |phase: &&SearchPhase| {
@@ -160,7 +156,6 @@ impl<'a> Search<'a> {
     }
 
     /// What is to be measured next.
-    #[must_use]
     pub fn wanted(&self) -> Wanted {
         if self.is_out_of_patience() {
             return Wanted::Nothing;
@@ -188,7 +183,6 @@ impl<'a> Search<'a> {
     }
 
     /// Requests per second that a closed loop took; `None` before it was measured.
-    #[must_use]
     pub fn capacity(&self) -> Option<f64> {
         let usable = |phase: &&&SearchPhase| phase.rate.is_none() && phase.status == Status::Ok;
         self.phases.iter().filter(usable).find_map(|phase| phase.achieved().filter(|r| *r > 0.0))

@@ -16,7 +16,6 @@ use crate::told::TimeSpent;
 
 impl Analysis {
     /// The same with the costs that are shown.
-    #[must_use]
     pub fn shown(&self) -> Analysis {
         let cells: Vec<CellAnalysis> = self.cells.iter().map(CellAnalysis::shown).collect();
         Analysis { extremes: extremes::of(&cells), cells, ..self.clone() }
@@ -24,7 +23,6 @@ impl Analysis {
 
     /// The same of these cells alone, for a summary of them: what is said of curves stays where
     /// all of a curve does.
-    #[must_use]
     pub fn narrowed(&self, is_meant: impl Fn(&Cell) -> bool) -> Analysis {
         let mut own = self.clone();
         let is_whole = |curve: &Cell| {
@@ -43,7 +41,6 @@ impl Analysis {
 impl CellAnalysis {
     /// The same with what is compared of each arm as the baseline's mean times its ratio, and
     /// the ratio's interval around it. Arms without a ratio keep their totals.
-    #[must_use]
     pub fn shown(&self) -> CellAnalysis {
         let Some(baseline) = self.baseline().filter(|arm| arm.status == Status::Ok) else {
             return self.clone();
@@ -57,7 +54,6 @@ impl CellAnalysis {
 
     /// What is shown of an arm, to be compared with that of another cell. The interval of a ratio
     /// holds within its cell alone: outside of it what is not known of the baseline counts too.
-    #[must_use]
     pub fn across(
         &self,
         arm: &ArmAnalysis,

@@ -45,7 +45,6 @@ enum Width {
 
 impl PassSummary {
     /// Of the analysis after a pass.
-    #[must_use]
     pub fn of(analysis: &Analysis) -> PassSummary {
         let arms = || analysis.arms();
         PassSummary {
@@ -98,7 +97,6 @@ fn width(arm: &ArmAnalysis) -> Width {
 /// ended a run covers 93.9 to 95.2 % in simulation, least where the minimum is
 /// not quite enough. A run without contrasts has nothing to wait for after
 /// the minimum.
-#[must_use]
 pub fn decide(history: &[PassSummary], plan: &Plan) -> Decision {
     let Some(now) = history.last() else {
         return Decision::GoOn;
@@ -178,7 +176,6 @@ const FEWEST: u32 = 6;
 /// The contrasts that are wider than the target, widest first, as in
 /// `64 KiB × 4 threads, sendmsg_iov: ±4.1 % > 3 %`. Those without an interval
 /// come first; arms that are out are not listed.
-#[must_use]
 pub fn unmet(analysis: &Analysis, plan: &Plan) -> Vec<String> {
     let mut lines: Vec<(f64, String)> = Vec::new();
     for cell in &analysis.cells {
@@ -225,7 +222,6 @@ impl Forecast {
     const TRIALS_MIN: u32 = 5;
 
     /// Of an analysis; `None` where no contrast has at least five trials.
-    #[must_use]
     pub fn of(analysis: &Analysis) -> Option<Forecast> {
         let arms = analysis.arms();
         let known = arms.filter_map(|arm| arm.contrast.as_ref());
@@ -239,7 +235,6 @@ impl Forecast {
     /// Half-width of a ratio's pointwise 95 % interval after `n` trials, as a
     /// fraction: exp(t(n−1, 97.5 %) · sd / √n) − 1, where trials resemble their neighbours that of
     /// as many as they are worth. `None` under two.
-    #[must_use]
     pub fn half_width(&self, n: u32) -> Option<f64> {
         let mut table = StudentTable::of_neighbours(1, self.neighbours.as_ref());
         let t = table.multipliers(n)?.pointwise;

@@ -50,9 +50,9 @@ impl Sums {
         let first = self.slices == 0;
         self.slices += 1;
         self.all_active_ns = self.all_active_ns.saturating_add(slice.all_active_ns);
-        self.tx = if first { slice.tx } else { plus(&self.tx, &slice.tx) };
+        self.tx = if first { slice.tx } else { self.tx.plus(&slice.tx) };
         if let Some(rx) = &slice.rx {
-            self.rx = if self.rx_slices == 0 { *rx } else { plus(&self.rx, rx) };
+            self.rx = if self.rx_slices == 0 { *rx } else { self.rx.plus(rx) };
             self.rx_slices += 1;
         }
     }
@@ -66,33 +66,6 @@ pub(crate) fn arrived(tx: &Counts, rx: Option<&Counts>) -> f64 {
         rx.bytes as f64 / tx.bytes as f64
     });
     tx.messages as f64 * share
-}
-
-/// Sum of two counts, saturating; `None` where either is `None`.
-fn plus(a: &Counts, b: &Counts) -> Counts {
-    let both = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
-    Counts {
-        messages: a.messages.saturating_add(b.messages),
-        bytes: a.bytes.saturating_add(b.bytes),
-        calls: both(a.calls, b.calls),
-        time_ns: a.time_ns.saturating_add(b.time_ns),
-        task_clock_ns: both(a.task_clock_ns, b.task_clock_ns),
-        voluntary_switches: both(a.voluntary_switches, b.voluntary_switches),
-        involuntary_switches: both(a.involuntary_switches, b.involuntary_switches),
-        migrations: both(a.migrations, b.migrations),
-        minor_faults: both(a.minor_faults, b.minor_faults),
-        major_faults: both(a.major_faults, b.major_faults),
-        retransmits: both(a.retransmits, b.retransmits),
-        segments_out: both(a.segments_out, b.segments_out),
-        softirq_ticks: both(a.softirq_ticks, b.softirq_ticks),
-        run_delay_ns: both(a.run_delay_ns, b.run_delay_ns),
-        mapped_bytes: both(a.mapped_bytes, b.mapped_bytes),
-        multishot: a.multishot.zip(b.multishot).map(|(a, b)| a.plus(&b)),
-        zerocopy: a.zerocopy.zip(b.zerocopy).map(|(a, b)| a.plus(&b)),
-        file: a.file.zip(b.file).map(|(a, b)| a.and_later(&b)),
-        pmu: a.pmu.plus(&b.pmu),
-        kernel: a.kernel.plus(&b.kernel),
-    }
 }
 
 /// Measured sums per arm of a trial, in the order of its arms.
@@ -181,7 +154,6 @@ pub(crate) fn softirq_of_ends(shared: SharedCpus, sums: &Sums) -> Option<u64> {
 
 /// Ticks in softirq on the CPUs of both ends while an arm ran, each CPU once; `None` where they
 /// are not known.
-#[must_use]
 pub fn softirq_of(trial: &TrialOutcome, arm: usize) -> Option<u64> {
     softirq_of_ends(SharedCpus::of(trial), sums(trial).get(arm)?)
 }

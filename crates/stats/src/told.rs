@@ -85,7 +85,6 @@ struct Dirty {
 
 impl Told {
     /// What these trials told.
-    #[must_use]
     pub fn of(trials: &[TrialOutcome]) -> Told {
         let mut told = Told::default();
         trials.iter().for_each(|trial| told.add(trial));
@@ -204,7 +203,6 @@ impl Told {
 
     /// What of its bytes an arm left in the page cache that was not on the device, 0 to 1,
     /// over all its measured slices; `None` where the kernel does not say.
-    #[must_use]
     pub fn dirty_share(&self, cell: &Cell, label: &str) -> Option<f64> {
         let dirty = (*self.dirty.get(&(cell.clone(), label.to_owned()))?)?;
         (dirty.bytes > 0).then(|| dirty.dirty_bytes as f64 / dirty.bytes as f64)

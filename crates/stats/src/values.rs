@@ -149,7 +149,6 @@ pub(crate) struct Refusal {
 
 impl TrialValues {
     /// The values of a trial of the run with this header.
-    #[must_use]
     pub fn of(header: &RunHeader, trial: &TrialOutcome) -> TrialValues {
         TrialValues::sharing(header, trial, &mut Known::default())
     }

@@ -130,7 +130,6 @@ pub(crate) const NO_ID: &str = "its id is not one: eight hexadecimal digits";
 const ID_DIGITS: usize = 8;
 
 /// Whether a text is the id of a run: eight hexadecimal digits. It becomes the name of a file.
-#[must_use]
 pub fn is_id(text: &str) -> bool {
     text.len() == ID_DIGITS && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }

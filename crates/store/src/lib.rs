@@ -85,7 +85,6 @@ impl Store {
     }
 
     /// Where the results are.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -50,7 +50,6 @@ pub struct RunSummary {
 
 impl RunSummary {
     /// How the run ended, in words.
-    #[must_use]
     pub fn ended(&self) -> &'static str {
         if self.damaged.is_some() {
             return "damaged";

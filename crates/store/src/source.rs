@@ -115,13 +115,11 @@ impl Source {
     }
 
     /// The file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.store.path()
     }
 
     /// The private copy as results that can be written: nothing of it reaches the file.
-    #[must_use]
     pub fn into_store(self) -> Store {
         self.store
     }

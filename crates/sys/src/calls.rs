@@ -438,7 +438,6 @@ impl FilePages {
     /// # Panics
     /// Where there is no such byte.
     #[inline]
-    #[must_use]
     pub fn read(&self, at: usize) -> u8 {
         // SAFETY: the byte is within the mapping, which is readable.
         unsafe { self.0.at(at).read_volatile() }

@@ -5,13 +5,11 @@ use rustix::time::{ClockId, clock_gettime};
 /// `CLOCK_MONOTONIC` in nanoseconds. Through the vDSO where the clock source
 /// allows it; see clock_gettime(2).
 #[inline]
-#[must_use]
 pub fn monotonic_ns() -> u64 {
     nanoseconds(ClockId::Monotonic)
 }
 
 /// Wall time, nanoseconds since 1970 (UTC). For labels only.
-#[must_use]
 pub fn unix_ns() -> u64 {
     nanoseconds(ClockId::Realtime)
 }
@@ -22,7 +20,6 @@ pub fn unix_ns() -> u64 {
 /// stole, which the `task-clock` event of perf includes.
 ///
 /// Source: clock_gettime(2), `CLOCK_THREAD_CPUTIME_ID`.
-#[must_use]
 pub fn thread_cpu_ns() -> u64 {
     nanoseconds(ClockId::ThreadCPUTime)
 }

@@ -7,7 +7,6 @@
 ///
 /// A hypervisor may imitate another one for the sake of its guests:
 /// VirtualBox shows Linux the signature of KVM.
-#[must_use]
 pub fn hypervisor() -> Option<String> {
     signature()
 }

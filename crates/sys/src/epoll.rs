@@ -73,7 +73,6 @@ impl std::fmt::Debug for Events {
 
 impl Events {
     /// Room for so many descriptors at a time.
-    #[must_use]
     pub fn with_room(most: usize) -> Events {
         Events { events: Vec::with_capacity(most), most }
     }
@@ -89,20 +88,17 @@ impl Events {
     }
 
     /// How many were reported.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.events.len()
     }
 
     /// Whether none was reported.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
 
     /// The `index`-th that was reported; `None` beyond the last one.
     #[inline]
-    #[must_use]
     pub fn get(&self, index: usize) -> Option<Ready> {
         // The struct is packed on some machines: fields are copied, not borrowed.
         let epoll::Event { flags, data } = *self.events.get(index)?;

@@ -105,19 +105,16 @@ impl Errno {
     pub const ETXTBSY: Errno = Errno(libc::ETXTBSY);
 
     /// The error number itself.
-    #[must_use]
     pub fn raw(self) -> i32 {
         self.0
     }
 
     /// From an error number.
-    #[must_use]
     pub fn from_raw(raw: i32) -> Errno {
         Errno(raw)
     }
 
     /// The calling thread's errno, just after a call that failed.
-    #[must_use]
     pub fn last() -> Errno {
         Errno(std::io::Error::last_os_error().raw_os_error().unwrap_or(0))
     }

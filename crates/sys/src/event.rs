@@ -26,7 +26,6 @@ impl Event {
     }
 
     /// Makes it not ready again; whether it was.
-    #[must_use]
     pub fn take(&self) -> bool {
         rustix::io::read(&self.0, &mut [0u8; 8]).is_ok()
     }

@@ -1,6 +1,6 @@
 //! Files: those of others, which are read in many ways ([`open`], [`at`],
 //! [`mapping`]) and asked about ([`about`], [`cache`], [`extents`]); those
-//! that are made and written ([`create`], [`at`], [`copy`], [`sync`], [`mapping`]); and our own,
+//! that are made and written ([`create`], [`at`], [`copy`], [`mapping`]); and our own,
 //! which have no name: one in memory, one in a folder. These are gone when their last descriptor
 //! is closed, however the process ends.
 
@@ -12,7 +12,6 @@ pub mod create;
 pub mod extents;
 pub mod mapping;
 pub mod open;
-pub mod sync;
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -108,6 +107,29 @@ pub fn file_system(fd: BorrowedFd<'_>) -> Result<String, Errno> {
     Ok(name.map_or_else(|| format!("{kind:#x}"), |(_, name)| (*name).to_owned()))
 }
 
+/// Brings a file to the device, with everything about it.
+///
+/// Errors: see fsync(2); `EIO`, `ENOSPC`, `EDQUOT`: earlier writes are lost.
+#[inline]
+pub fn fsync(fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    Ok(rustix::fs::fsync(fd)?)
+}
+
+/// Brings a file to the device, with what is needed to read it again.
+///
+/// Errors: as [`fsync`].
+#[inline]
+pub fn fdatasync(fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    Ok(rustix::fs::fdatasync(fd)?)
+}
+
+/// Brings everything of the file system to the device that the file is on.
+///
+/// Errors: as [`fsync`].
+pub fn syncfs(fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    Ok(rustix::fs::syncfs(fd)?)
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Seek, Write};
@@ -138,5 +160,17 @@ mod tests {
         assert!(!file_system(file.as_fd()).unwrap().is_empty());
         holds_what_is_written(file);
         assert_eq!(in_folder(&folder.path().join("none")).unwrap_err(), Errno::ENOENT);
+    }
+
+    #[test]
+    fn a_file_goes_to_its_device_in_each_way() {
+        let mut file = in_folder(&std::env::temp_dir()).unwrap();
+        for bring in [fsync, fdatasync, syncfs] {
+            file.write_all(&[1; 4096]).unwrap();
+            assert_eq!(bring(file.as_fd()), Ok(()));
+        }
+        let (read, _write) = rustix::pipe::pipe().unwrap();
+        assert_eq!(fsync(read.as_fd()), Err(Errno::EINVAL), "a pipe has no device");
+        assert_eq!(fdatasync(read.as_fd()), Err(Errno::EINVAL));
     }
 }

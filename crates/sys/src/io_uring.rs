@@ -75,7 +75,6 @@ pub enum Opcode {
 
 impl Opcode {
     /// The kernel's name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Opcode::Send => "IORING_OP_SEND",
@@ -86,7 +85,6 @@ impl Opcode {
     }
 
     /// The first Linux that has it.
-    #[must_use]
     pub fn since(self) -> &'static str {
         match self {
             Opcode::Sendmsg => "5.3",
@@ -99,14 +97,12 @@ impl Opcode {
     /// Whether the kernel takes the caller's pages instead of copying them, and
     /// says when it has released them.
     #[inline]
-    #[must_use]
     pub const fn is_zerocopy(self) -> bool {
         matches!(self, Opcode::SendZc | Opcode::SendZcFixed | Opcode::SendmsgZc)
     }
 
     /// Whether it takes an iovec, and not one buffer.
     #[inline]
-    #[must_use]
     pub const fn takes_iovec(self) -> bool {
         matches!(self, Opcode::Sendmsg | Opcode::SendmsgZc)
     }

@@ -26,7 +26,6 @@ impl Tree {
     ///
     /// Source: proc_pid_task(5), `children` (kernels with `CONFIG_PROC_CHILDREN`); without it,
     /// the parents of all processes, proc_pid_stat(5).
-    #[must_use]
     pub fn below(root: &Root, pid: u32) -> Tree {
         let (mut tree, mut next) = (Tree::default(), vec![pid]);
         let mut by_parent = None;
@@ -92,7 +91,6 @@ pub struct Whole {
 
 impl Whole {
     /// Page faults without I/O, and with.
-    #[must_use]
     pub fn faults(&self) -> [u64; 2] {
         [self.minor_faults, self.major_faults]
     }
@@ -101,7 +99,6 @@ impl Whole {
 /// Reads it from /proc/PID/stat; `None` where the process has gone.
 ///
 /// Source: proc_pid_stat(5); fs/proc/array.c, do_task_stat.
-#[must_use]
 pub fn whole(root: &Root, pid: u32) -> Option<Whole> {
     let stat = root.read(&format!("proc/{pid}/stat")).ok()?;
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
@@ -118,7 +115,6 @@ pub fn whole(root: &Root, pid: u32) -> Option<Whole> {
 
 /// Context switches of a thread, because it waited and because the scheduler took the
 /// CPU; `None` where it has gone.
-#[must_use]
 pub fn switches(root: &Root, thread: u32) -> Option<[u64; 2]> {
     let status = root.read(&format!("proc/{thread}/status")).ok()?;
     let number = |name| io_number(&status, name);
@@ -129,7 +125,6 @@ pub fn switches(root: &Root, thread: u32) -> Option<[u64; 2]> {
 /// then. That a handler has `SA_NOCLDWAIT`, which does the same, is seen by nobody.
 ///
 /// Source: proc_pid_status(5), `SigIgn`; kernel/signal.c, do_notify_parent.
-#[must_use]
 pub fn ignores_children(root: &Root, pid: u32) -> bool {
     const SIGCHLD: u32 = 17;
     let status = root.read(&format!("proc/{pid}/status")).unwrap_or_default();
@@ -152,7 +147,6 @@ pub struct Listening {
 ///
 /// Source: proc_pid_net(5); net/ipv4/tcp_ipv4.c, get_tcp4_sock: words of the address are
 /// numbers of this machine's byte order.
-#[must_use]
 pub fn tcp_listeners(text: &str) -> Vec<Listening> {
     /// `TCP_LISTEN`, include/net/tcp_states.h.
     const LISTEN: &str = "0A";
@@ -185,7 +179,6 @@ pub fn tcp_listeners(text: &str) -> Vec<Listening> {
 /// somebody's descriptors may not be read.
 ///
 /// Source: proc_pid_fd(5).
-#[must_use]
 pub fn has_socket(root: &Root, pid: u32, inode: u64) -> Option<bool> {
     let tree = Tree::below(root, pid);
     let mut is_known = true;
@@ -226,7 +219,6 @@ pub fn sockets_of(root: &Root, pid: u32) -> Result<Vec<OwnedFd>, Errno> {
 
 /// A process of this machine that has a socket, with its name; `None` where none of those has it
 /// whose descriptors may be read.
-#[must_use]
 pub fn holder(root: &Root, inode: u64) -> Option<(u32, String)> {
     let all = root.names("proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
     let pid = all.into_iter().find(|&pid| holds(root, pid, inode) == Some(true))?;

@@ -96,13 +96,11 @@ pub struct Ended {
 
 impl Ended {
     /// Context switches, because it waited and because the scheduler took the CPU.
-    #[must_use]
     pub fn switches(&self) -> [u64; 2] {
         [self.voluntary_switches, self.involuntary_switches]
     }
 
     /// Page faults, without I/O and with.
-    #[must_use]
     pub fn faults(&self) -> [u64; 2] {
         [self.minor_faults, self.major_faults]
     }
@@ -306,7 +304,6 @@ pub struct Begun {
 
 impl Begun {
     /// Its process.
-    #[must_use]
     pub fn id(&self) -> u32 {
         self.pid.unsigned_abs()
     }
@@ -375,7 +372,6 @@ impl Begun {
     }
 
     /// How it ended, once somebody has waited for it.
-    #[must_use]
     pub fn ended(&self) -> Option<Ended> {
         *self.lock()
     }

@@ -19,7 +19,6 @@ pub mod epoll;
 pub mod errno;
 pub mod ethtool;
 pub mod event;
-pub mod fault;
 pub mod file;
 pub mod fork;
 pub mod io_uring;

@@ -62,7 +62,6 @@ impl Step {
     ];
 
     /// What was tried, as in "cannot …".
-    #[must_use]
     pub fn tried(self) -> &'static str {
         match self {
             Step::Child => "start a process",

@@ -17,7 +17,6 @@ pub const PAGE_BYTES: usize = 4096;
 
 /// Size of this kernel's pages: 4 KiB on x86-64, up to 64 KiB on ARM.
 #[inline]
-#[must_use]
 pub fn page_bytes() -> usize {
     rustix::param::page_size()
 }

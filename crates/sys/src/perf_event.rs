@@ -146,7 +146,6 @@ impl Kind {
     }
 
     /// Whether a PMU counts it, and not the kernel by itself.
-    #[must_use]
     pub fn is_hardware(self) -> bool {
         matches!(self.code().0, abi::PERF_TYPE_HARDWARE | abi::PERF_TYPE_HW_CACHE)
     }
@@ -278,7 +277,6 @@ impl Group {
     }
 
     /// Number of events.
-    #[must_use]
     pub fn events(&self) -> usize {
         self.ids.len()
     }

@@ -135,7 +135,6 @@ impl PollSet {
 
     /// Whether the last wait reported the descriptor at a place.
     #[inline]
-    #[must_use]
     pub fn is_ready(&self, place: usize) -> bool {
         self.0[place].revents != 0
     }

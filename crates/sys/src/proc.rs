@@ -14,19 +14,16 @@ pub struct Root(PathBuf);
 
 impl Root {
     /// The machine we run on.
-    #[must_use]
     pub fn real() -> Root {
         Root(PathBuf::from("/"))
     }
 
     /// A machine laid out below a folder.
-    #[must_use]
     pub fn at(folder: &Path) -> Root {
         Root(folder.to_owned())
     }
 
     /// Where a file such as `proc/stat` is.
-    #[must_use]
     pub fn path(&self, path: &str) -> PathBuf {
         self.0.join(path)
     }
@@ -55,21 +52,18 @@ impl Root {
 
     /// How long a task such as `thread-self` was ready to run and waited for a CPU, ns; see
     /// [`run_delay_ns`]. `None` also where it has gone.
-    #[must_use]
     pub fn task_delay_ns(&self, task: &str) -> Option<u64> {
         run_delay_ns(&self.read(&format!("proc/{task}/schedstat")).ok()?)
     }
 
     /// Where a symbolic link leads, such as those of /proc/self/ns; nothing if
     /// there is none or it may not be read.
-    #[must_use]
     pub fn link(&self, path: &str) -> Option<String> {
         let target = std::fs::read_link(self.0.join(path)).ok()?;
         Some(target.to_string_lossy().into_owned())
     }
 
     /// Names in a directory, sorted; empty if there is none.
-    #[must_use]
     pub fn names(&self, path: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.0.join(path)).into_iter().flatten().flatten();
         let mut names: Vec<String> =
@@ -99,14 +93,12 @@ pub struct CpuTicks {
 }
 
 /// Reads the line of `cpu` (`cpu` for all, `cpu3` for one) in /proc/stat.
-#[must_use]
 pub fn cpu_ticks(stat: &str, cpu: &str) -> Option<CpuTicks> {
     let line = stat.lines().find(|line| line.split(' ').next() == Some(cpu))?;
     ticks_of(line)
 }
 
 /// The ticks of every processor by itself, with its number.
-#[must_use]
 pub fn every_cpu(stat: &str) -> Vec<(u32, CpuTicks)> {
     let of_line = |line: &str| {
         let number = line.strip_prefix("cpu")?.split(' ').next()?.parse().ok()?;
@@ -134,21 +126,18 @@ fn ticks_of(line: &str) -> Option<CpuTicks> {
 }
 
 /// A number behind a word in /proc/stat, such as `procs_running`.
-#[must_use]
 pub fn stat_number(stat: &str, word: &str) -> Option<u64> {
     let line = stat.lines().find(|line| line.split(' ').next() == Some(word))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// The `some … total=` microseconds of a file in /proc/pressure.
-#[must_use]
 pub fn pressure_some_us(pressure: &str) -> Option<u64> {
     let line = pressure.lines().find(|line| line.starts_with("some "))?;
     line.split_whitespace().find_map(|field| field.strip_prefix("total="))?.parse().ok()
 }
 
 /// The number behind a name in /proc/PID/sched (`name : number`).
-#[must_use]
 pub fn sched_number(sched: &str, name: &str) -> Option<u64> {
     let line = sched
         .lines()
@@ -161,7 +150,6 @@ pub fn sched_number(sched: &str, name: &str) -> Option<u64> {
 /// reads and io_uring, whose poll thread is one of the process's.
 ///
 /// Source: proc_pid_io(5); Documentation/filesystems/proc.rst.
-#[must_use]
 pub fn io_number(io: &str, name: &str) -> Option<u64> {
     let line = io.lines().find(|line| line.split(':').next() == Some(name))?;
     line.split_once(':')?.1.trim().parse().ok()
@@ -172,7 +160,6 @@ pub fn io_number(io: &str, name: &str) -> Option<u64> {
 /// behind the group's name. `None` where this kernel does not count it.
 ///
 /// Source: proc_pid_net(5); net/ipv4/proc.c.
-#[must_use]
 pub fn net_counter(text: &str, group: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(group)?.strip_prefix(": "));
     let at = lines.next()?.split(' ').position(|word| word == name)?;
@@ -187,7 +174,6 @@ pub fn net_counter(text: &str, group: &str, name: &str) -> Option<u64> {
 ///
 /// Source: Documentation/scheduler/sched-stats.rst; fs/proc/base.c,
 /// proc_pid_schedstat.
-#[must_use]
 pub fn run_delay_ns(schedstat: &str) -> Option<u64> {
     let mut numbers = schedstat.split_whitespace().map(str::parse::<u64>);
     let mut next = || numbers.next()?.ok();
@@ -215,7 +201,6 @@ pub struct Charged {
 /// kernels without `CONFIG_SCHED_INFO` have no schedstat.
 ///
 /// Source: proc_pid_stat(5), proc_pid_status(5).
-#[must_use]
 pub fn charged(root: &Root, id: u32) -> Option<Charged> {
     let read = |file: &str| root.read(&format!("proc/{id}/{file}")).ok();
     let (status, stat) = (read("status")?, read("stat")?);
@@ -234,7 +219,6 @@ pub fn charged(root: &Root, id: u32) -> Option<Charged> {
 /// Whether a process runs, and when it was started, in clock ticks since boot,
 /// from its /proc/PID/stat: the third field and the 22nd, proc_pid_stat(5).
 /// The second is the program's name, which may hold anything, in parentheses.
-#[must_use]
 pub fn process_start(stat: &str) -> Option<(RunState, u64)> {
     let mut fields = stat.rsplit_once(") ")?.1.split_whitespace();
     let state = match fields.next()? {
@@ -248,7 +232,6 @@ pub fn process_start(stat: &str) -> Option<(RunState, u64)> {
 /// Where the stack of a process began when it was executed, and where its arguments begin, which
 /// lie above, from its /proc/PID/stat: the fields 28 and 48. `None` also for a process that may not
 /// be looked at, of which the kernel says 0.
-#[must_use]
 pub fn stack_ends(stat: &str) -> Option<(u64, u64)> {
     let mut fields = stat.rsplit_once(") ")?.1.split_whitespace();
     let start: u64 = fields.nth(25)?.parse().ok()?;
@@ -259,7 +242,6 @@ pub fn stack_ends(stat: &str) -> Option<(u64, u64)> {
 /// Whether a thread was made by io_uring for its work, from its /proc/PID/task/TID/stat: the
 /// ninth field are its flags, of which `PF_IO_WORKER` (include/linux/sched.h) is set when it is
 /// made. Its name it gives itself, when it first runs.
-#[must_use]
 pub fn is_io_worker(stat: &str) -> Option<bool> {
     const PF_IO_WORKER: u64 = 0x10;
     let mut fields = stat.rsplit_once(") ")?.1.split_whitespace();

@@ -13,33 +13,28 @@ pub fn die_with_parent() -> Result<(), Errno> {
 }
 
 /// Effective user id; 0 is root.
-#[must_use]
 pub fn effective_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
 /// This process's id.
-#[must_use]
 pub fn id() -> u32 {
     std::process::id()
 }
 
 /// Soft and hard limit of open descriptors; `u64::MAX` for unlimited.
-#[must_use]
 pub fn descriptor_limits() -> (u64, u64) {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     (limit.current.unwrap_or(u64::MAX), limit.maximum.unwrap_or(u64::MAX))
 }
 
 /// Bytes this user may lock in memory; `u64::MAX` for unlimited.
-#[must_use]
 pub fn memlock_limit_bytes() -> u64 {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock);
     limit.current.unwrap_or(u64::MAX)
 }
 
 /// How large a file this process may make; `u64::MAX` for unlimited.
-#[must_use]
 pub fn file_size_limit_bytes() -> u64 {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize);
     limit.current.unwrap_or(u64::MAX)
@@ -47,7 +42,6 @@ pub fn file_size_limit_bytes() -> u64 {
 
 /// Whether locked memory of this process is not limited: `CAP_IPC_LOCK` in the
 /// machine's own user namespace, which is where the kernel asks for it.
-#[must_use]
 pub fn may_lock_any_memory() -> bool {
     use rustix::thread::CapabilitySet;
     has_machine_rights(CapabilitySet::IPC_LOCK)
@@ -56,7 +50,6 @@ pub fn may_lock_any_memory() -> bool {
 /// Threads and processes that the user of this process may have (`RLIMIT_NPROC`, soft);
 /// `None` where it does not apply: root's are not limited, nor those of who has
 /// `CAP_SYS_RESOURCE` or `CAP_SYS_ADMIN` (`copy_process`, kernel/fork.c).
-#[must_use]
 pub fn task_limit() -> Option<u64> {
     use rustix::thread::CapabilitySet;
     let exempt = CapabilitySet::SYS_RESOURCE.union(CapabilitySet::SYS_ADMIN);
@@ -67,7 +60,6 @@ pub fn task_limit() -> Option<u64> {
 }
 
 /// Real user id; 0 is root.
-#[must_use]
 pub fn user_id() -> u32 {
     rustix::process::getuid().as_raw()
 }
@@ -84,7 +76,6 @@ fn has_machine_rights(any: rustix::thread::CapabilitySet) -> bool {
 /// Whether a /proc/PID/uid_map is that of the machine's own user namespace,
 /// which maps all ids to themselves (user_namespaces(7)). The kernel asks for
 /// most rights in that one, whatever a process may do in another.
-#[must_use]
 pub fn is_machines_uid_map(map: &str) -> bool {
     map.split_whitespace().eq(["0", "0", "4294967295"])
 }
@@ -99,13 +90,11 @@ pub fn raise_descriptor_limit() -> Result<(), Errno> {
 }
 
 /// Ticks of a second in /proc/PID/stat (`USER_HZ`).
-#[must_use]
 pub fn ticks_per_second() -> u64 {
     rustix::param::clock_ticks_per_second()
 }
 
 /// Id of the calling thread.
-#[must_use]
 pub fn thread_id() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }
@@ -119,13 +108,11 @@ pub fn sharpen_timers() -> Result<(), Errno> {
 }
 
 /// The host name, from uname(2).
-#[must_use]
 pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Kernel name, release, version and machine, from uname(2).
-#[must_use]
 pub fn uname() -> [String; 4] {
     let u = rustix::system::uname();
     [u.sysname(), u.release(), u.version(), u.machine()].map(|s| s.to_string_lossy().into_owned())

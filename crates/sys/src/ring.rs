@@ -33,7 +33,6 @@ const PAGE_BYTES: usize = 4096;
 const DRAWN_BYTES: usize = 4 * PAGE_BYTES;
 
 /// Bytes in memory that a field of so many takes, at most.
-#[must_use]
 pub fn room(field_bytes: u64) -> u64 {
     let drawn = if field_bytes >= DRAWN_BYTES as u64 { PAGE_BYTES as u64 } else { 0 };
     field_bytes.saturating_add(drawn)
@@ -49,7 +48,6 @@ pub struct Field {
 impl Field {
     /// A buffer of so many bytes of this value, which begins in a page where a large field of a
     /// ring might.
-    #[must_use]
     pub fn filled(bytes: usize, value: u8) -> Field {
         let from = offset_of(bytes);
         Field { memory: vec![value; from + bytes].into_boxed_slice(), from }
@@ -94,7 +92,6 @@ impl MessageRing {
     /// Where in a page large fields begin is drawn for each ring: a copy can take several times
     /// as long from one place as from another, and an arm that always had the same would be
     /// compared by it.
-    #[must_use]
     pub fn new(messages: usize, message_bytes: usize, fields: usize, layout: Layout) -> Self {
         assert!(messages > 0 && message_bytes > 0 && fields > 0, "a ring of nothing");
         let lengths = match layout {
@@ -134,27 +131,23 @@ impl MessageRing {
 
     /// Messages in the ring.
     #[inline]
-    #[must_use]
     pub fn messages(&self) -> usize {
         self.messages
     }
 
     /// Bytes of one message.
     #[inline]
-    #[must_use]
     pub fn message_bytes(&self) -> usize {
         self.message_bytes
     }
 
     /// Non-empty fields of one message.
-    #[must_use]
     pub fn fields_per_message(&self) -> usize {
         self.fields_per_message
     }
 
     /// The fields of message `index`, in order. Panics out of range.
     #[inline]
-    #[must_use]
     pub fn fields(&self, index: usize) -> &[Field] {
         let from = index * self.fields_per_message;
         &self.fields[from..from + self.fields_per_message]
@@ -162,7 +155,6 @@ impl MessageRing {
 
     /// The iovec of message `index`, built when the ring was made.
     #[inline]
-    #[must_use]
     pub fn prepared(&self, index: usize) -> &[IoSlice<'_>] {
         let from = index * self.fields_per_message;
         &self.iovecs[from..from + self.fields_per_message]
@@ -170,7 +162,7 @@ impl MessageRing {
 
     /// Reads every cache line of the ring once.
     pub fn touch(&self) -> u64 {
-        self.fields.iter().map(|field| crate::fault::touch(field)).fold(0, u64::wrapping_add)
+        self.fields.iter().map(|field| crate::memory::touch(field)).fold(0, u64::wrapping_add)
     }
 }
 
@@ -196,7 +188,6 @@ fn field_lengths(message_bytes: usize, fields: usize) -> Vec<usize> {
 
 /// The byte at `offset` of message `index`: the same for every layout, and
 /// different enough that a lost, doubled or swapped piece shows.
-#[must_use]
 pub fn content(index: usize, offset: usize) -> u8 {
     let mixed = (index as u64)
         .wrapping_mul(0x9E37_79B9_7F4A_7C15)

@@ -24,7 +24,6 @@ const WORD_BYTES: usize = size_of::<u64>();
 /// behind the last whole word count one by one. No reading can be left out,
 /// because the sum needs it and the compiler cannot know who looks at it.
 #[inline]
-#[must_use]
 pub fn scan(bytes: &[u8]) -> u64 {
     // SAFETY: the memory is that of a live slice.
     unsafe { scan_memory(bytes.as_ptr(), bytes.len()) }

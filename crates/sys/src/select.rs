@@ -89,7 +89,6 @@ impl SelectSet {
 
     /// Whether the last wait reported a descriptor.
     #[inline]
-    #[must_use]
     pub fn is_ready(&self, fd: BorrowedFd<'_>) -> bool {
         let number = number(fd);
         let has = |set: &[u64]| set[number / WORD_BITS] >> (number % WORD_BITS) & 1 == 1;

@@ -51,7 +51,6 @@ impl SharedNumbers {
 
     /// Every row.
     #[inline]
-    #[must_use]
     pub fn rows(&self) -> &[[AtomicU64; ROW]] {
         // SAFETY: the mapping begins on a page and has so many rows; the borrow
         // keeps it.

@@ -102,7 +102,6 @@ impl Interrupts {
     }
 
     /// Whether a signal has come since [`Self::catch`]; once it has, it stays.
-    #[must_use]
     pub fn came(&self) -> bool {
         if matches!(rustix::io::read(self.read, &mut [0u8; 16]), Ok(1..)) {
             self.came.set(true);
@@ -198,7 +197,6 @@ impl Drop for Delayed {
 pub struct ThreadId(rustix::thread::Pid);
 
 /// The calling thread.
-#[must_use]
 pub fn this_thread() -> ThreadId {
     ThreadId(rustix::thread::gettid())
 }

@@ -149,7 +149,6 @@ pub fn sendfile(
 }
 
 /// Places that the pages of a buffer take in a pipe.
-#[must_use]
 pub fn places(buffer: &[u8]) -> usize {
     places_of(buffer, page_bytes())
 }

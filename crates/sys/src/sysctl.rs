@@ -9,7 +9,6 @@ use crate::proc::Root;
 
 /// Where a sysctl is, below a root: `net.core.somaxconn` is
 /// `proc/sys/net/core/somaxconn`.
-#[must_use]
 pub fn file(name: &str) -> String {
     format!("proc/sys/{}", name.replace('.', "/"))
 }

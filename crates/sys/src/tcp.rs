@@ -191,7 +191,6 @@ pub fn connect_to(address: &SocketAddr, options: &Options) -> Result<OwnedFd, Se
 }
 
 /// Whether the other end is at this address.
-#[must_use]
 pub fn is_connected_to(fd: BorrowedFd<'_>, address: SocketAddr) -> bool {
     peer_address(fd).is_ok_and(|peer| peer == address)
 }

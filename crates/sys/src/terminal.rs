@@ -11,7 +11,6 @@ use crate::signal::Delayed;
 /// Columns of a terminal; `None` where it is none, or does not say.
 ///
 /// Source: `TIOCGWINSZ`, ioctl_tty(2).
-#[must_use]
 pub fn columns(terminal: impl AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(terminal).ok()?;
     Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)

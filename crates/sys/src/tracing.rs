@@ -147,19 +147,16 @@ impl TracedProgram {
     }
 
     /// The first process.
-    #[must_use]
     pub fn id(&self) -> u32 {
         self.first
     }
 
     /// Whether it stands still when an event is told, so that what it has done since is nothing.
-    #[must_use]
     pub fn stops(&self) -> bool {
         matches!(self.tracer, Tracer::Ptraced(_))
     }
 
     /// Why it was killed, if it was, or has been told to be.
-    #[must_use]
     pub fn killed(&self) -> Option<TraceKill> {
         self.watches.iter().find_map(Watch::killed)
     }

@@ -254,7 +254,6 @@ impl std::fmt::Debug for Batch {
 
 impl Batch {
     /// Room for `messages` messages.
-    #[must_use]
     pub fn of(messages: usize) -> Batch {
         // SAFETY: an all-zero header is valid: no name, no iovec, no control data.
         let header = || unsafe { std::mem::zeroed::<libc::mmsghdr>() };
@@ -288,7 +287,6 @@ impl Batch {
 
 /// `SO_SNDBUF` as the kernel set it, after its doubling; `None` where it does
 /// not say.
-#[must_use]
 pub fn send_buffer_bytes(fd: impl AsFd) -> Option<usize> {
     sockopt::socket_send_buffer_size(fd).ok()
 }

@@ -133,7 +133,6 @@ pub fn cpu_ns_of(pid: u32) -> Result<u64, Errno> {
 ///
 /// Source: clock_gettime(2), `CLOCK_PROCESS_CPUTIME_ID`; `thread_group_cputime`,
 /// kernel/sched/cputime.c.
-#[must_use]
 pub fn cpu_ns_of_process() -> Option<u64> {
     clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
 }

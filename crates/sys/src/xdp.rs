@@ -27,7 +27,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::errno::Errno;
-use crate::fault;
+use crate::memory;
 use crate::tcp::SetupError;
 
 /// Bytes of a chunk of the UMEM, which no frame crosses: a page, the most a chunk
@@ -149,7 +149,6 @@ impl FrameSocket {
     }
 
     /// Frames there are.
-    #[must_use]
     pub fn frames(&self) -> usize {
         self.frames
     }
@@ -179,7 +178,6 @@ impl FrameSocket {
 
     /// Whether the kernel has taken all that was published.
     #[inline]
-    #[must_use]
     pub fn is_taken(&self) -> bool {
         self.tx.consumer().load(Ordering::Acquire) == self.posted
     }
@@ -187,7 +185,6 @@ impl FrameSocket {
     /// Whether the kernel has to be told that there is something
     /// (`XDP_RING_NEED_WAKEUP`); in copy mode always.
     #[inline]
-    #[must_use]
     pub fn needs_wakeup(&self) -> bool {
         self.tx.flags().load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
     }
@@ -234,7 +231,7 @@ impl FrameSocket {
 
     /// Reads every cache line of the frames once.
     pub fn touch(&self) -> u64 {
-        fault::touch(self.umem.bytes())
+        memory::touch(self.umem.bytes())
     }
 }
 
@@ -464,19 +461,16 @@ impl From<FrameSocket> for PlainFrameSocket {
 
 impl PlainFrameSocket {
     /// As [`FrameSocket::frames`].
-    #[must_use]
     pub fn frames(&self) -> usize {
         self.0.frames
     }
 
     /// Bytes of each frame.
-    #[must_use]
     pub fn frame_bytes(&self) -> u32 {
         self.0.frame_bytes
     }
 
     /// Bytes from the begin of a frame to that of the next in the UMEM.
-    #[must_use]
     pub fn stride_bytes(&self) -> u64 {
         1 << self.0.shift
     }
@@ -497,14 +491,12 @@ impl PlainFrameSocket {
 
     /// The number of the first descriptor that the kernel has not taken.
     #[inline]
-    #[must_use]
     pub fn taken(&self) -> u32 {
         self.0.tx.consumer().load(Ordering::Acquire)
     }
 
     /// As [`FrameSocket::needs_wakeup`].
     #[inline]
-    #[must_use]
     pub fn needs_wakeup(&self) -> bool {
         self.0.needs_wakeup()
     }
@@ -519,7 +511,6 @@ impl PlainFrameSocket {
 
     /// Completions that there have been, wrapping.
     #[inline]
-    #[must_use]
     pub fn completions(&self) -> u32 {
         self.0.completion.producer().load(Ordering::Acquire)
     }

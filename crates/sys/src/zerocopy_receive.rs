@@ -159,7 +159,6 @@ impl Window {
     }
 
     /// What the last call mapped.
-    #[must_use]
     pub fn mapped(&self) -> &[u8] {
         // SAFETY: so much from the start on is mapped, and stays so and unchanged
         // until the next call, which needs the window exclusively.

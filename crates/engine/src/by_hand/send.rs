@@ -159,7 +159,6 @@ impl<'a> Listening<'a> {
     }
 
     /// Where it listens.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -82,7 +82,6 @@ pub struct Storage {
 impl Storage {
     /// What the file system says of the place of a database, whether or not
     /// there is one yet, and what was found in it. Writes nothing.
-    #[must_use]
     pub fn look(database: &Path, stored: Result<Option<Extent>, String>) -> Storage {
         let there = |path: &&Path| path.symlink_metadata().is_ok();
         // The empty path is the folder we are in.
@@ -99,7 +98,6 @@ impl Storage {
 
 impl Tried {
     /// Tries everything, in well under a second.
-    #[must_use]
     pub fn on(root: &Root, program: &Path, storage: Result<Storage, String>) -> Tried {
         let cpus = affinity::thread_cpus().unwrap_or_default();
         let [_, kernel, ..] = process::uname();

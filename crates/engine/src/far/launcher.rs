@@ -119,7 +119,6 @@ impl Lines {
     }
 
     /// What came behind the last line that was taken.
-    #[must_use]
     pub fn rest(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }

@@ -9,7 +9,7 @@ use iolens_model::axes::Topology;
 use iolens_model::load::{Connects, Load, NetworkCounts};
 use iolens_model::outcome::{Counts, EndFacts, SliceOutcome};
 use iolens_model::reading::Histogram;
-use iolens_model::served::Served;
+use iolens_model::server::Served;
 use iolens_model::server::{CpuTime, CpuUse, OfferedSlice, ServerArm};
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_model::units::Nanos;

@@ -384,25 +384,13 @@ pub(crate) fn add(sum: &mut Counts, part: &Counts, first: bool) {
         *sum = *part;
         return;
     }
-    let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
-    sum.messages += part.messages;
-    sum.bytes += part.bytes;
-    sum.calls = both(sum.calls, part.calls);
-    sum.task_clock_ns = both(sum.task_clock_ns, part.task_clock_ns);
-    sum.voluntary_switches = both(sum.voluntary_switches, part.voluntary_switches);
-    sum.involuntary_switches = both(sum.involuntary_switches, part.involuntary_switches);
-    sum.migrations = both(sum.migrations, part.migrations);
-    sum.minor_faults = both(sum.minor_faults, part.minor_faults);
-    sum.major_faults = both(sum.major_faults, part.major_faults);
-    sum.retransmits = both(sum.retransmits, part.retransmits);
-    sum.segments_out = both(sum.segments_out, part.segments_out);
-    sum.run_delay_ns = both(sum.run_delay_ns, part.run_delay_ns);
-    sum.mapped_bytes = both(sum.mapped_bytes, part.mapped_bytes);
-    sum.multishot = sum.multishot.zip(part.multishot).map(|(a, b)| a.plus(&b));
-    sum.zerocopy = sum.zerocopy.zip(part.zerocopy).map(|(a, b)| a.plus(&b));
-    sum.file = sum.file.zip(part.file).map(|(a, b)| a.plus(&b));
-    sum.pmu = sum.pmu.plus(&part.pmu);
-    sum.kernel = with_cpus(&sum.kernel.plus(&part.kernel), &sum.kernel);
+    let together = sum.plus(part);
+    *sum = Counts {
+        softirq_ticks: sum.softirq_ticks,
+        file: sum.file.zip(part.file).map(|(a, b)| a.plus(&b)),
+        kernel: with_cpus(&together.kernel, &sum.kernel),
+        ..together
+    };
 }
 
 #[cfg(test)]
@@ -444,7 +432,7 @@ mod tests {
     /// A slice in which fresh memory is written and a thread is waited for.
     fn slice(bracket: &mut Bracket) -> Counts {
         let (outer, inner) = (bracket.outer_before(None), bracket.inner_before());
-        iolens_sys::fault::touch_fresh_pages(64).unwrap();
+        iolens_sys::memory::touch_fresh_pages(64).unwrap();
         std::thread::spawn(|| ()).join().unwrap();
         let (inner_after, outer_after) = (bracket.inner_after(), bracket.outer_after(None));
         bracket.between([&inner, &inner_after], [&outer, &outer_after])

@@ -9,7 +9,7 @@ use iolens_model::plan::NetworkOptions;
 use iolens_model::profile::Samples;
 use iolens_model::reading::Histogram;
 use iolens_model::reading::NotMeasured;
-use iolens_model::served::Served;
+use iolens_model::server::Served;
 use iolens_model::server::Throttled;
 use iolens_model::trial::Trial;
 use serde::{Deserialize, Serialize};
@@ -22,32 +22,24 @@ pub const PROTOCOL_VERSION: u32 = 13;
 /// Version and commit of this build; see the build script.
 pub const BUILD: &str = env!("IOLENS_BUILD");
 
-/// Which end of the connections a worker is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Side {
-    /// The sending end.
-    Tx,
-    /// The receiving end.
-    Rx,
+iolens_model::words! {
+    /// Which end of the connections a worker is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Side {
+        /// The sending end.
+        Tx = "sending",
+        /// The receiving end.
+        Rx = "receiving",
+    }
 }
 
 impl Side {
     /// The word in names of devices and columns.
-    #[must_use]
     pub fn short(self) -> &'static str {
         match self {
             Side::Tx => "tx",
             Side::Rx => "rx",
-        }
-    }
-
-    /// The word in messages to the user.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Side::Tx => "sending",
-            Side::Rx => "receiving",
         }
     }
 }

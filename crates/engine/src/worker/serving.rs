@@ -15,7 +15,7 @@ use iolens_model::external::External;
 use iolens_model::load::{Load, Outcomes, Pace};
 use iolens_model::outcome::{ArmFact, Counts, EndFacts, Status};
 use iolens_model::reading::NotMeasured;
-use iolens_model::served::Served;
+use iolens_model::server::Served;
 use iolens_model::server::{MAKES, ServerSetting, TrialServers};
 use iolens_model::trial::{Trial, Work};
 use iolens_model::units::Nanos;

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use iolens_sys::perf_event::Times;
-use iolens_sys::{calls, fault, poll};
+use iolens_sys::{calls, memory, poll};
 
 use super::table::{CALLS, Counter, MEMORY_BYTES, RECEIPTS, STEPS, WAITS};
 
@@ -28,9 +28,9 @@ pub(super) fn run() {
         let _ = black_box(calls::parent_id());
     }
     let memory = vec![1u8; MEMORY_BYTES];
-    black_box(fault::touch(&memory));
+    black_box(memory::touch(&memory));
     // What fails here counts nothing, and the counter that misses it says so.
-    let _ = fault::touch_fresh_pages(PAGES);
+    let _ = memory::touch_fresh_pages(PAGES);
     let _ = receive_and_wait();
 }
 

@@ -49,7 +49,7 @@ fn groups(study: Study) -> impl Iterator<Item = (Group, Vec<&'static Axis>)> {
         let own = AXES.iter().filter(move |axis| axis.group == group);
         (group, own.filter(|axis| axis.flag(study).is_some()).collect::<Vec<_>>())
     };
-    Group::ALL.into_iter().map(of).filter(|(_, axes)| !axes.is_empty())
+    Group::ALL.iter().copied().map(of).filter(|(_, axes)| !axes.is_empty())
 }
 
 /// Headings and flags; writing to a string cannot fail.
@@ -58,7 +58,7 @@ fn rendered(study: Study, columns: usize, most: usize) -> String {
     let mut text = String::new();
     for (index, (group, axes)) in groups(study).take(most).enumerate() {
         let blank = if index > 0 { "\n" } else { "" };
-        let _ = writeln!(text, "{blank}{}", group.heading());
+        let _ = writeln!(text, "{blank}{}", group.word());
         for axis in axes {
             let Some(name) = axis.name(study) else { continue };
             text.push_str(&row(&spec(axis, name.flag), name.help, column, columns));

@@ -200,7 +200,7 @@ fn nothing_stored(looked: &Looked, cell: &Cell, database: &Path) -> Failure {
         .unfit
         .iter()
         .map(|(unfit, runs)| {
-            format!("\n  {runs} {} {}", if *runs == 1 { "run" } else { "runs" }, unfit.words())
+            format!("\n  {runs} {} {}", if *runs == 1 { "run" } else { "runs" }, unfit.word())
         })
         .collect();
     if !looked.unusable.is_empty() {

@@ -11,7 +11,7 @@ use iolens_engine::{Interrupts, clock};
 use iolens_model::load::{Arrivals, Length, Pace};
 use iolens_model::outcome::Status;
 use iolens_model::plan::SocketOptions;
-use iolens_model::served::Mishap;
+use iolens_model::server::Mishap;
 use iolens_model::transfer::Transfer;
 use iolens_model::transport::Transport;
 use iolens_model::trial::Work;

@@ -214,7 +214,7 @@ fn method(entry: &Entry) -> Value {
     let item = json!({
         "name": entry.id,
         "summary": entry.summary,
-        "family": entry.family.id(),
+        "family": entry.family.word(),
         "condition": entry.condition.map(|condition| format!("only {}", condition.words())),
         "transport": entry.transport,
         "control": entry.control,

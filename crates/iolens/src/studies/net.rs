@@ -61,7 +61,7 @@ Examples:
 
 /// Those that are shown, by family.
 fn shown_methods() -> Vec<&'static str> {
-    Family::ALL.into_iter().flat_map(of_family).collect()
+    Family::ALL.iter().copied().flat_map(of_family).collect()
 }
 
 fn of_family(family: Family) -> Vec<&'static str> {
@@ -72,8 +72,8 @@ fn of_family(family: Family) -> Vec<&'static str> {
 const LISTED: &str = "`iolens list methods` shows all of them";
 
 fn families() -> String {
-    let filled = Family::ALL.into_iter().filter(|&family| !of_family(family).is_empty());
-    let words: Vec<&str> = filled.map(Family::id).collect();
+    let filled = Family::ALL.iter().copied().filter(|&family| !of_family(family).is_empty());
+    let words: Vec<&str> = filled.map(Family::word).collect();
     format!("{LISTED}; --methods takes families too: {}, all", words.join(", "))
 }
 

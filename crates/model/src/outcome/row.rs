@@ -128,7 +128,6 @@ impl Counts {
     };
 
     /// The counts in the order of [`Counts::NAMES`].
-    #[must_use]
     pub fn values(&self) -> [Option<u64>; Self::COUNT] {
         // In three pieces: one by one takes several times as long, and a long run has a million.
         let mut all = [None; Self::COUNT];
@@ -140,7 +139,6 @@ impl Counts {
 
     /// Counts from values in the order of [`Counts::NAMES`]; `None` where one is missing that
     /// is always counted, alone or beside the others of its kind.
-    #[must_use]
     pub fn from_values(values: &[Option<u64>; Self::COUNT]) -> Option<Counts> {
         Some(Counts {
             pmu: PmuCounts::from_values(std::array::from_fn(|at| values[PMU_AT + at])),

@@ -46,7 +46,6 @@ pub struct Reading {
 impl Reading {
     /// What it would have taken with the processor to itself, as far as is known. Of a program
     /// with several threads the kernel tells how long the first of them waited.
-    #[must_use]
     pub fn alone_ns(&self) -> u64 {
         let least_ns = self.cpu_ns.unwrap_or(0).min(self.took_ns);
         self.took_ns.saturating_sub(self.delayed_ns.unwrap_or(0)).max(least_ns)

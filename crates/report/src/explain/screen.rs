@@ -83,7 +83,7 @@ fn grid(explanation: &Explanation) -> Grid {
     columns.extend(arms.iter().map(|arm| Column::of(arm.shown(), &PARTS)));
     columns.extend(only.map(|_| Column::decimal("difference")));
     let has = |class: &Class| arms.iter().any(|arm| arm.both.class(*class).is_some());
-    let mut classes: Vec<Class> = Class::ALL.into_iter().filter(has).collect();
+    let mut classes: Vec<Class> = Class::ALL.iter().copied().filter(has).collect();
     let most = |class: &Class| {
         let of = |arm: &ArmAttribution| arm.both.class(*class).map_or(0.0, |c| c.share.value);
         arms.iter().map(of).fold(0.0, f64::max)
@@ -92,7 +92,7 @@ fn grid(explanation: &Explanation) -> Grid {
     let mut rows: Vec<Row> = classes
         .into_iter()
         .map(|class| {
-            let mut cells = vec![vec![class.words().to_owned()]];
+            let mut cells = vec![vec![class.word().to_owned()]];
             cells.extend(arms.iter().map(|arm| spent(&arm.both, class, scale)));
             cells.extend(only.map(|only| {
                 let mut of = only.classes.iter();
@@ -134,7 +134,7 @@ fn difference(explanation: &Explanation, against: &Against) -> Vec<Text> {
             .map(|class| (class.class, class.ns_per_message.value))
             .filter(|(_, ns)| (*ns < 0.0) == is_less && ns.abs() >= WORTH_NAMING * all)
             .take(NAMED_MAX)
-            .map(|(class, _)| class.words().to_owned())
+            .map(|(class, _)| class.word().to_owned())
             .collect()
     };
     let (less, more) = (named(true), named(false));

@@ -59,12 +59,12 @@ fn of_classes(run: &Run, explanation: &Explanation) -> Option<Plate> {
     let bars = ends.iter().map(|(arm, end, of)| {
         let words = of.classes.iter().map(|ClassShare { class, share, ns_per_message, .. }| {
             let (share, ns) = (percent(share.value), explain::time(ns_per_message.value));
-            format!("{} {share}, {ns} per message", class.words())
+            format!("{} {share}, {ns} per message", class.word())
         });
         let parts = of.classes.iter().map(|ClassShare { class, share, .. }| BarPart {
             length: share.value * total(of),
             class: class_of(*class).to_owned(),
-            word: class.words(),
+            word: class.word(),
         });
         Bar {
             group: arm.shown(),
@@ -93,7 +93,7 @@ fn table_of_classes(title: &str, of: &str, ends: &[End<'_>]) -> Table {
             vec![
                 left("arm", "", arm.shown()),
                 left("end", "", *end),
-                left("class of work", "", class.words()),
+                left("class of work", "", class.word()),
                 decimal("share", &unit, format!("{:.1}", 100.0 * share.value)),
                 left("95% interval", &unit, share.interval.or_dash(percents)),
                 decimal(of, "ns per message", number::optional(Some(ns_per_message.value))),

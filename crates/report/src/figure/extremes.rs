@@ -18,7 +18,6 @@ use crate::words;
 const THREAD_ROWS: usize = 4;
 
 /// The table; `None` where the analysis has neither.
-#[must_use]
 pub fn table(run: &Run, analysis: &Analysis) -> Option<Table> {
     if analysis.extremes.is_empty() && analysis.plateaus.is_empty() {
         return None;
@@ -76,7 +75,6 @@ fn row(what: &str, value: String, arm: Entry, place: String, n: String) -> Vec<F
 
 /// The best throughput of each method and where it had it, best first; `None` where all have one
 /// place. Figures that are not ranked are no records.
-#[must_use]
 pub fn by_method(run: &Run, analysis: &Analysis) -> Option<Table> {
     type Record<'a> = (&'a CellAnalysis, &'a ArmAnalysis, Estimate);
     let (rate, units): (fn(&Figures) -> Option<Estimate>, _) = match run.header.plan.net() {

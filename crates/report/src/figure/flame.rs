@@ -131,7 +131,7 @@ pub(super) fn draw(said: &Said, stacks: &[Stacks], medium: Medium) -> Drawing {
     // What the colours say, as they are here.
     let boxes = stacks.iter().flat_map(|stacks| &stacks.boxes);
     let found: BTreeSet<Class> = boxes.filter_map(|of| of.class).collect();
-    let tiles = found.into_iter().map(|class| (look(Some(class)), class.words()));
+    let tiles = found.into_iter().map(|class| (look(Some(class)), class.word()));
     sheet.tiles(tiles.chain([(look(None), "several classes")]));
     for Stacks { arm, boxes } in stacks {
         sheet.y += 18.0;
@@ -165,7 +165,7 @@ pub(super) fn table(title: &str, stacks: &[(String, Frames<'_>)]) -> Table {
             vec![
                 left("arm", "", arm),
                 left("end, and the innermost functions", "callers first", stack),
-                left("class of work", "", frame.most().0.words()),
+                left("class of work", "", frame.most().0.word()),
                 decimal("share", "% of samples", share),
             ]
         });

@@ -102,7 +102,6 @@ impl Group {
     ];
 
     /// Its heading; empty for what is read first.
-    #[must_use]
     pub fn heading(self) -> &'static str {
         match self {
             Group::Crossover | Group::Main => "",

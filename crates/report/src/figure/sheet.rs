@@ -32,7 +32,6 @@ impl Paper {
     pub const ALL: [Paper; 3] = [Paper::Column, Paper::Page, Paper::Slide];
 
     /// Width of the file in millimetres.
-    #[must_use]
     pub fn width_mm(self) -> f64 {
         match self {
             Paper::Column => 89.0,

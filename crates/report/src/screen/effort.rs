@@ -192,7 +192,6 @@ fn is_typed_again(run: &Run) -> bool {
 }
 
 /// The study or the plan that the command which measures longer names; `None` where it names none.
-#[must_use]
 pub fn longer(run: &Run) -> Option<&str> {
     match is_typed_again(run) {
         true => run.header.command.get(2).map(String::as_str),

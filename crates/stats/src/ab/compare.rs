@@ -101,7 +101,6 @@ pub struct AbJudgedChange {
 
 impl AbJudgedChange {
     /// Whether it is beyond the threshold, whatever the cause.
-    #[must_use]
     pub fn is_beyond(&self) -> bool {
         matches!(self.verdict, AbVerdict::Slower | AbVerdict::Faster | AbVerdict::Build)
     }
@@ -236,13 +235,11 @@ impl AbComparison {
     }
 
     /// Whether something is SLOWER in the second run.
-    #[must_use]
     pub fn has_slower(&self) -> bool {
         self.changes().any(|change| change.judged.verdict == AbVerdict::Slower)
     }
 
     /// Whether anything could be compared at all.
-    #[must_use]
     pub fn is_usable(&self) -> bool {
         self.changes().any(|change| change.judged.verdict != AbVerdict::Invalid)
     }

@@ -32,13 +32,11 @@ impl AbJudgement {
     }
 
     /// Whether a run may end here: there are contrasts, and each is decided.
-    #[must_use]
     pub fn decided(&self) -> bool {
         !self.contrasts.is_empty() && self.contrasts.iter().all(AbContrast::is_decided)
     }
 
     /// Whether it may end here because more trials tell no more of what is not decided.
-    #[must_use]
     pub fn is_exhausted(&self) -> bool {
         let is_over = |one: &AbContrast| one.is_decided() || one.is_exhausted();
         !self.contrasts.is_empty() && self.contrasts.iter().all(is_over)
@@ -81,7 +79,6 @@ impl AbContrast {
     /// Whether more units cannot be expected to change the verdict: it is FASTER, SLOWER or
     /// EQUIVALENT, or BUILD with an interval that nowhere reaches beyond the allowance, or a
     /// program does not keep to its turns.
-    #[must_use]
     pub fn is_decided(&self) -> bool {
         match self.verdict {
             AbVerdict::Equivalent | AbVerdict::Slower | AbVerdict::Faster => true,
@@ -95,48 +92,35 @@ impl AbContrast {
 
     /// Whether more trials of the same links leave the interval as wide as it is, to 3 %: the rest
     /// is what links differ by.
-    #[must_use]
     pub fn is_exhausted(&self) -> bool {
         let share = self.links.as_ref().and_then(|links| links.noise_share);
         share.is_some_and(|share| share < NOISE_SHARE_MIN)
     }
 }
 
-/// What can be concluded, in the order in which it is tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum AbVerdict {
-    /// Copies of one arm differ.
-    Invalid,
-    /// The difference is smaller than δ, either way.
-    Equivalent,
-    /// Slower than the baseline by more than δ and than layout explains.
-    Slower,
-    /// Faster by more than both.
-    Faster,
-    /// This file differs by more than δ, but linking one source anew can do that.
-    Build,
-    /// A real difference that may be smaller than δ.
-    Small,
-    /// None of these.
-    Inconclusive,
-}
-
-impl AbVerdict {
-    /// The word in tables.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            AbVerdict::Invalid => "INVALID",
-            AbVerdict::Equivalent => "EQUIVALENT",
-            AbVerdict::Slower => "SLOWER",
-            AbVerdict::Faster => "FASTER",
-            AbVerdict::Build => "BUILD",
-            AbVerdict::Small => "SMALL",
-            AbVerdict::Inconclusive => "INCONCLUSIVE",
-        }
+iolens_model::words! {
+    /// What can be concluded, in the order in which it is tried.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+    #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+    pub enum AbVerdict {
+        /// Copies of one arm differ.
+        Invalid = "INVALID",
+        /// The difference is smaller than δ, either way.
+        Equivalent = "EQUIVALENT",
+        /// Slower than the baseline by more than δ and than layout explains.
+        Slower = "SLOWER",
+        /// Faster by more than both.
+        Faster = "FASTER",
+        /// This file differs by more than δ, but linking one source anew can do that.
+        Build = "BUILD",
+        /// A real difference that may be smaller than δ.
+        Small = "SMALL",
+        /// None of these.
+        Inconclusive = "INCONCLUSIVE",
     }
 }
+
+impl AbVerdict {}
 
 /// The rule behind a verdict. Intervals are of changes.
 #[derive(Debug, Clone, PartialEq, Serialize)]

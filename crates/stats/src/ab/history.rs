@@ -170,7 +170,6 @@ impl<'a> Known<'a> {
 }
 
 /// Judges what is joined, by the analyses of its runs; a run without one is passed over.
-#[must_use]
 pub fn history(
     joined: &AbJoined,
     headers: &[RunHeader],

@@ -40,7 +40,6 @@ pub struct AbLinkSide {
 
 impl AbLinkSide {
     /// How much slower the slowest link is than the fastest, as a fraction.
-    #[must_use]
     pub fn apart(&self) -> Option<f64> {
         let lns = || self.links.iter().map(|link| link.change.ln_1p());
         let (low, high) = (lns().reduce(f64::min)?, lns().reduce(f64::max)?);

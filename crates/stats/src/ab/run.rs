@@ -42,7 +42,6 @@ impl AbCell {
     /// What an operation of an arm takes, ns, as it is shown beside the others: of the baseline the
     /// median, of another arm that and its change, which is found between slices of the same
     /// moments. Medians of each arm alone may be further apart, or less.
-    #[must_use]
     pub fn op_ns(&self, arm: usize, quantity: AbQuantity) -> Option<f64> {
         let median = |arm: usize| {
             let figures = self.arms.get(arm)?;
@@ -109,13 +108,11 @@ pub struct AbArmFigures {
 
 impl AbArmFigures {
     /// How long a slice of it is, ns.
-    #[must_use]
     pub fn slice_ns(&self) -> Option<f64> {
         Some(self.op_time_ns? * self.operations)
     }
 
     /// The part of a slice that asking for it takes.
-    #[must_use]
     pub fn asking_share(&self) -> Option<f64> {
         let slice_ns = self.slice_ns().filter(|&ns| ns > 0.0)?;
         Some(self.asking_ns? as f64 / slice_ns)
@@ -145,7 +142,6 @@ pub struct AbByteRate {
 }
 
 /// Judges a stored run, as at the end that it had.
-#[must_use]
 pub fn analyse(run: &Run) -> Option<AbAnalysis> {
     let stopped_by = run.header.end.as_ref().map(|end| end.stopped_by);
     let look = match stopped_by {
@@ -156,7 +152,6 @@ pub fn analyse(run: &Run) -> Option<AbAnalysis> {
 }
 
 /// Judges a run at a look, when it has taken so long, ns.
-#[must_use]
 pub fn at(run: &Run, look: AbLook, took_ns: Option<u64>) -> Option<AbAnalysis> {
     let axes = run.header.plan.ab()?;
     let unit = AbUnit::of(axes.mode);
@@ -218,7 +213,6 @@ fn cell(
 }
 
 /// Time of the trials of passes, ns: calls are counted in others.
-#[must_use]
 pub fn passes_ns(trials: &[TrialOutcome]) -> u64 {
     trials.iter().filter(|trial| trial.pass > 0).map(|trial| trial.duration_ns).sum()
 }
@@ -461,31 +455,26 @@ impl AbAnalysis {
     }
 
     /// Whether every contrast of every setting is decided.
-    #[must_use]
     pub fn decided(&self) -> bool {
         !self.cells.is_empty() && self.cells.iter().all(|cell| cell.judgement.decided())
     }
 
     /// Whether more trials tell no more of what is not decided.
-    #[must_use]
     pub fn is_exhausted(&self) -> bool {
         !self.cells.is_empty() && self.cells.iter().all(|cell| cell.judgement.is_exhausted())
     }
 
     /// Whether an arm is slower beyond δ and beyond what layout may explain.
-    #[must_use]
     pub fn has_slower(&self) -> bool {
         self.contrasts().any(|contrast| contrast.verdict == AbVerdict::Slower)
     }
 
     /// Whether nothing can be said: there is no contrast, or each is invalid.
-    #[must_use]
     pub fn is_useless(&self) -> bool {
         self.contrasts().all(|contrast| contrast.verdict == AbVerdict::Invalid)
     }
 
     /// Whether some setting is left without an answer.
-    #[must_use]
     pub fn is_undecided(&self) -> bool {
         let open = |verdict| matches!(verdict, AbVerdict::Inconclusive | AbVerdict::Invalid);
         self.contrasts().any(|contrast| open(contrast.verdict))

@@ -132,7 +132,6 @@ impl CostModel {
     pub const RESIDUAL_MAX: f64 = 0.10;
 
     /// Whether the fit may be stated.
-    #[must_use]
     pub fn is_affine(&self) -> bool {
         self.worst_residual.abs() <= CostModel::RESIDUAL_MAX
     }

@@ -6,94 +6,54 @@
 //! Names are those of Linux 5.10 to 6.18 on x86_64 and arm64; what no rule
 //! knows is shown as unattributed, with its name.
 
+use std::sync::LazyLock;
+
 use iolens_model::profile::{SYSCALL_EXIT, Stack};
 use serde::Serialize;
 
-/// A kind of work that CPU time goes into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Class {
-    /// The program itself, its libraries, and the vDSO.
-    User,
-    /// Entering and leaving the kernel, and reading the arguments of a call.
-    SyscallEntry,
-    /// Payload from the program's memory into the kernel's.
-    CopyFromUser,
-    /// Pages of a zero-copy send: found, pinned, accounted, released.
-    PagePinning,
-    /// The copy that the kernel makes of a zero-copy send after all.
-    LateCopy,
-    /// Sockets and their protocols, outside softirq.
-    Socket,
-    /// Pipes, and moving pages through them.
-    Pipe,
-    /// The receive path, from the device's queue to the socket's.
-    SoftirqReceive,
-    /// Payload from the kernel's memory into the program's.
-    CopyToUser,
-    /// Buffers and their heads: allocated, freed.
-    Memory,
-    /// Page faults.
-    PageFault,
-    /// The page cache and file systems, paths among them.
-    PageCache,
-    /// `io_uring` itself, not what it was asked to do.
-    IoUring,
-    /// Switching, waking, being interrupted by the timer.
-    Scheduler,
-    /// No rule knows it.
-    Unattributed,
-    /// What ran for the arm and had no samples: threads of the kernel's, by
-    /// its accounts.
-    Unsampled,
+iolens_model::words! {
+    /// A kind of work that CPU time goes into.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Class {
+        /// The program itself, its libraries, and the vDSO.
+        User = "user code",
+        /// Entering and leaving the kernel, and reading the arguments of a call.
+        SyscallEntry = "syscall entry and exit",
+        /// Payload from the program's memory into the kernel's.
+        CopyFromUser = "copy from user",
+        /// Pages of a zero-copy send: found, pinned, accounted, released.
+        PagePinning = "page pinning",
+        /// The copy that the kernel makes of a zero-copy send after all.
+        LateCopy = "late copy",
+        /// Sockets and their protocols, outside softirq.
+        Socket = "socket and protocol",
+        /// Pipes, and moving pages through them.
+        Pipe = "pipe and splice",
+        /// The receive path, from the device's queue to the socket's.
+        SoftirqReceive = "softirq receive",
+        /// Payload from the kernel's memory into the program's.
+        CopyToUser = "copy to user",
+        /// Buffers and their heads: allocated, freed.
+        Memory = "memory allocation",
+        /// Page faults.
+        PageFault = "page faults",
+        /// The page cache and file systems, paths among them.
+        PageCache = "page cache and file system",
+        /// `io_uring` itself, not what it was asked to do.
+        IoUring = "io_uring",
+        /// Switching, waking, being interrupted by the timer.
+        Scheduler = "scheduler and wake-up",
+        /// No rule knows it.
+        Unattributed = "unattributed",
+        /// What ran for the arm and had no samples: threads of the kernel's, by
+        /// its accounts.
+        Unsampled = "threads not sampled",
+    }
 }
 
 impl Class {
-    /// Every class, in the order in which figures and tables show them.
-    pub const ALL: [Class; 16] = [
-        Class::User,
-        Class::SyscallEntry,
-        Class::CopyFromUser,
-        Class::PagePinning,
-        Class::LateCopy,
-        Class::Socket,
-        Class::Pipe,
-        Class::SoftirqReceive,
-        Class::CopyToUser,
-        Class::Memory,
-        Class::PageFault,
-        Class::PageCache,
-        Class::IoUring,
-        Class::Scheduler,
-        Class::Unattributed,
-        Class::Unsampled,
-    ];
-
-    /// The words in tables and legends.
-    #[must_use]
-    pub fn words(self) -> &'static str {
-        match self {
-            Class::User => "user code",
-            Class::SyscallEntry => "syscall entry and exit",
-            Class::CopyFromUser => "copy from user",
-            Class::PagePinning => "page pinning",
-            Class::LateCopy => "late copy",
-            Class::Socket => "socket and protocol",
-            Class::Pipe => "pipe and splice",
-            Class::SoftirqReceive => "softirq receive",
-            Class::CopyToUser => "copy to user",
-            Class::Memory => "memory allocation",
-            Class::PageFault => "page faults",
-            Class::PageCache => "page cache and file system",
-            Class::IoUring => "io_uring",
-            Class::Scheduler => "scheduler and wake-up",
-            Class::Unattributed => "unattributed",
-            Class::Unsampled => "threads not sampled",
-        }
-    }
-
     /// The class of a stack.
-    #[must_use]
     pub fn of(stack: &Stack) -> Class {
         let mut frames = stack.frames().filter(|frame| frame.kernel).peekable();
         if frames.peek().is_none() {
@@ -110,14 +70,18 @@ impl Class {
     }
 }
 
-/// Names that make a stack belong to a class. A `*` at the end stands for any
-/// ending.
+/// Names that make a stack belong to a class.
 struct Rule {
     class: Class,
-    names: &'static [&'static str],
+    names: Vec<&'static str>,
 }
 
 impl Rule {
+    /// Of names with spaces between them. A `*` at the end of one stands for any ending.
+    fn of(class: Class, names: &'static str) -> Rule {
+        Rule { class, names: names.split_ascii_whitespace().collect() }
+    }
+
     fn knows(&self, symbol: &str) -> bool {
         self.names.iter().any(|name| match name.strip_suffix('*') {
             Some(beginning) => symbol.starts_with(beginning),
@@ -126,339 +90,138 @@ impl Rule {
     }
 }
 
-const RULES: &[Rule] = &[
+/// In the order in which they are asked.
+const NAMES: &[(Class, &str)] = &[
     // net/core/skbuff.c: skb_orphan_frags_rx() calls skb_copy_ubufs().
-    Rule { class: Class::LateCopy, names: &["skb_copy_ubufs", "skb_orphan_frags*"] },
+    (Class::LateCopy, "skb_copy_ubufs skb_orphan_frags*"),
     // net/core/datagram.c, skbuff.c, lib/iov_iter.c, mm/gup.c.
-    Rule {
-        class: Class::PagePinning,
-        names: &[
-            "__zerocopy_sg_from_iter",
-            "zerocopy_sg_from_iter",
-            "zerocopy_fill_skb_from_iter",
-            "skb_zerocopy_iter_stream",
-            "io_sg_from_iter*",
-            "iov_iter_get_pages*",
-            "__iov_iter_get_pages*",
-            "iov_iter_extract_pages*",
-            "get_user_pages*",
-            "pin_user_pages*",
-            "unpin_user_page*",
-            "gup_*",
-            "internal_get_user_pages_fast",
-            "try_grab_folio*",
-            "mm_account_pinned_pages",
-            "mm_unaccount_pinned_pages",
-            "msg_zerocopy_*",
-            "__msg_zerocopy_*",
-            "sock_zerocopy_*",
-            "__sock_zerocopy_*",
-            "skb_zcopy_*",
-        ],
-    },
-    Rule {
-        class: Class::PageFault,
-        names: &[
-            "asm_exc_page_fault",
-            "exc_page_fault",
-            "do_user_addr_fault",
-            "handle_mm_fault",
-            "do_page_fault",
-            "do_mem_abort",
-        ],
-    },
+    (
+        Class::PagePinning,
+        "\
+        __zerocopy_sg_from_iter zerocopy_sg_from_iter zerocopy_fill_skb_from_iter \
+        skb_zerocopy_iter_stream io_sg_from_iter* iov_iter_get_pages* __iov_iter_get_pages* \
+        iov_iter_extract_pages* get_user_pages* pin_user_pages* unpin_user_page* gup_* \
+        internal_get_user_pages_fast try_grab_folio* mm_account_pinned_pages \
+        mm_unaccount_pinned_pages msg_zerocopy_* __msg_zerocopy_* sock_zerocopy_* \
+        __sock_zerocopy_* skb_zcopy_*",
+    ),
+    (
+        Class::PageFault,
+        "\
+        asm_exc_page_fault exc_page_fault do_user_addr_fault handle_mm_fault do_page_fault \
+        do_mem_abort",
+    ),
     // net/socket.c, lib/iov_iter.c: arguments, not payload.
-    Rule {
-        class: Class::SyscallEntry,
-        names: &[
-            "copy_msghdr_from_user",
-            "sendmsg_copy_msghdr",
-            "recvmsg_copy_msghdr",
-            "import_iovec",
-            "__import_iovec",
-            "import_ubuf",
-            "iovec_from_user*",
-            "copy_iovec_from_user",
-            "move_addr_to_kernel",
-            "move_addr_to_user",
-            // kernel/seccomp.c, kernel/entry/common.c: filters and tracers of every call.
-            "__secure_computing",
-            "__seccomp_filter",
-            "seccomp_*",
-            "syscall_trace_*",
-        ],
-    },
+    // kernel/seccomp.c, kernel/entry/common.c: filters and tracers of every call.
+    (
+        Class::SyscallEntry,
+        "\
+        copy_msghdr_from_user sendmsg_copy_msghdr recvmsg_copy_msghdr import_iovec \
+        __import_iovec import_ubuf iovec_from_user* copy_iovec_from_user move_addr_to_kernel \
+        move_addr_to_user __secure_computing __seccomp_filter seccomp_* syscall_trace_*",
+    ),
     // kernel/sched: a wake-up in softirq costs an interrupt of another CPU,
     // and belongs to whoever slept.
-    Rule {
-        class: Class::Scheduler,
-        names: &[
-            "schedule",
-            "__schedule",
-            "schedule_*",
-            "preempt_schedule*",
-            "__cond_resched",
-            "finish_task_switch*",
-            "try_to_wake_up",
-            "default_wake_function",
-            "autoremove_wake_function",
-            "woken_wake_function",
-            "receiver_wake_function",
-            "__wake_up*",
-            "wake_up_*",
-            "ttwu_*",
-            "sched_*",
-            "update_process_times",
-            "sysvec_apic_timer_interrupt",
-            "asm_sysvec_apic_timer_interrupt",
-            "sysvec_reschedule_ipi",
-            "asm_sysvec_reschedule_ipi",
-            "sysvec_call_function*",
-            "asm_sysvec_call_function*",
-            "prepare_to_wait*",
-            "finish_wait",
-            "futex_*",
-            "do_futex",
-            "x64_sys_sched_*",
-            "__x64_sys_sched_*",
-        ],
-    },
+    (
+        Class::Scheduler,
+        "\
+        schedule __schedule schedule_* preempt_schedule* __cond_resched finish_task_switch* \
+        try_to_wake_up default_wake_function autoremove_wake_function woken_wake_function \
+        receiver_wake_function __wake_up* wake_up_* ttwu_* sched_* update_process_times \
+        sysvec_apic_timer_interrupt asm_sysvec_apic_timer_interrupt sysvec_reschedule_ipi \
+        asm_sysvec_reschedule_ipi sysvec_call_function* asm_sysvec_call_function* \
+        prepare_to_wait* finish_wait futex_* do_futex x64_sys_sched_* __x64_sys_sched_*",
+    ),
     // lib/iov_iter.c, arch/*/lib: the functions that move payload.
-    Rule {
-        class: Class::CopyFromUser,
-        names: &[
-            "_copy_from_iter*",
-            "__copy_from_iter*",
-            "copy_page_from_iter*",
-            // Its name on 6.18.
-            "copy_folio_from_iter*",
-            "copy_from_user_iter*",
-            "csum_and_copy_from_iter*",
-            "csum_partial_copy_from_user",
-            "copyin*",
-            "__copy_user_nocache*",
-            "__copy_user_flushcache",
-        ],
-    },
-    Rule {
-        class: Class::CopyToUser,
-        names: &[
-            "_copy_to_iter*",
-            "__copy_to_iter*",
-            "copy_page_to_iter*",
-            "copy_folio_to_iter",
-            "copy_to_user_iter*",
-            "simple_copy_to_iter",
-            "copyout*",
-            // drivers/char/mem.c: zeros, written straight into the reader's memory.
-            "read_zero",
-            "read_iter_zero",
-        ],
-    },
-    Rule {
-        class: Class::SoftirqReceive,
-        names: &[
-            "net_rx_action",
-            "__do_softirq",
-            "handle_softirqs",
-            "do_softirq*",
-            "run_ksoftirqd",
-            "process_backlog",
-            "__napi_poll",
-            "__netif_receive_skb*",
-            "napi_*",
-            "enqueue_to_backlog",
-            "netif_rx*",
-            "__netif_rx",
-        ],
-    },
-    Rule {
-        class: Class::Memory,
-        names: &[
-            "__alloc_skb",
-            "alloc_skb*",
-            "__napi_alloc*",
-            "__netdev_alloc*",
-            "kmem_cache_*",
-            "kmalloc*",
-            "__kmalloc*",
-            "kfree*",
-            "__kfree*",
-            "__slab_*",
-            "___slab_*",
-            "alloc_pages*",
-            "__alloc_pages*",
-            "__alloc_frozen_pages*",
-            "alloc_frozen_pages*",
-            "get_page_from_freelist",
-            "free_unref_*",
-            "free_frozen_*",
-            "__free_pages*",
-            "free_pages*",
-            "__folio_put*",
-            "page_frag_*",
-            "skb_page_frag_refill",
-            "sk_page_frag_refill",
-            "skb_release_*",
-            "skb_free_*",
-            "consume_skb",
-            "__consume_*",
-            "page_counter_*",
-            "obj_cgroup_*",
-            "__memcg_*",
-            "try_charge*",
-            "do_mmap",
-            "vm_mmap*",
-            "do_munmap",
-            "__vm_munmap",
-            "do_madvise",
-            "unmap_*",
-        ],
-    },
-    Rule {
-        class: Class::PageCache,
-        names: &[
-            "filemap_*",
-            "__filemap_*",
-            "generic_file_*",
-            "generic_perform_write",
-            "iomap_*",
-            "ext4_*",
-            "xfs_*",
-            "btrfs_*",
-            "shmem_*",
-            "page_cache_*",
-            "submit_bio*",
-            "blk_*",
-            // fs/namei.c, fs/open.c, fs/dcache.c.
-            "getname*",
-            "link_path_walk*",
-            "walk_component",
-            "step_into*",
-            "lookup_fast",
-            "path_openat",
-            "path_lookupat",
-            "filename_lookup",
-            "filename_create",
-            "user_path_at*",
-            "d_lookup",
-            "__d_lookup*",
-            "do_filp_open",
-            "do_sys_open*",
-        ],
-    },
-    Rule {
-        class: Class::Socket,
-        names: &[
-            "tcp_*",
-            "__tcp_*",
-            "udp_*",
-            "__udp_*",
-            "udpv6_*",
-            "inet_*",
-            "inet6_*",
-            "ip_*",
-            "__ip_*",
-            "ip6_*",
-            "sock_*",
-            "__sock_*",
-            "sk_*",
-            "__sk_*",
-            "skb_*",
-            "__skb_*",
-            "dev_*",
-            "__dev_*",
-            "neigh_*",
-            "loopback_xmit",
-            "veth_*",
-            "unix_*",
-            "lock_sock*",
-            "__lock_sock*",
-            "release_sock",
-            "__release_sock",
-            "__sys_send*",
-            "___sys_send*",
-            "____sys_send*",
-            "__sys_recv*",
-            "___sys_recv*",
-            "____sys_recv*",
-            "do_sock_setsockopt",
-            "__sys_setsockopt",
-        ],
-    },
+    // Its name on 6.18.
+    (
+        Class::CopyFromUser,
+        "\
+        _copy_from_iter* __copy_from_iter* copy_page_from_iter* copy_folio_from_iter* \
+        copy_from_user_iter* csum_and_copy_from_iter* csum_partial_copy_from_user copyin* \
+        __copy_user_nocache* __copy_user_flushcache",
+    ),
+    // drivers/char/mem.c: zeros, written straight into the reader's memory.
+    (
+        Class::CopyToUser,
+        "\
+        _copy_to_iter* __copy_to_iter* copy_page_to_iter* copy_folio_to_iter copy_to_user_iter* \
+        simple_copy_to_iter copyout* read_zero read_iter_zero",
+    ),
+    (
+        Class::SoftirqReceive,
+        "\
+        net_rx_action __do_softirq handle_softirqs do_softirq* run_ksoftirqd process_backlog \
+        __napi_poll __netif_receive_skb* napi_* enqueue_to_backlog netif_rx* __netif_rx",
+    ),
+    (
+        Class::Memory,
+        "\
+        __alloc_skb alloc_skb* __napi_alloc* __netdev_alloc* kmem_cache_* kmalloc* __kmalloc* \
+        kfree* __kfree* __slab_* ___slab_* alloc_pages* __alloc_pages* __alloc_frozen_pages* \
+        alloc_frozen_pages* get_page_from_freelist free_unref_* free_frozen_* __free_pages* \
+        free_pages* __folio_put* page_frag_* skb_page_frag_refill sk_page_frag_refill \
+        skb_release_* skb_free_* consume_skb __consume_* page_counter_* obj_cgroup_* __memcg_* \
+        try_charge* do_mmap vm_mmap* do_munmap __vm_munmap do_madvise unmap_*",
+    ),
+    // fs/namei.c, fs/open.c, fs/dcache.c.
+    (
+        Class::PageCache,
+        "\
+        filemap_* __filemap_* generic_file_* generic_perform_write iomap_* ext4_* xfs_* btrfs_* \
+        shmem_* page_cache_* submit_bio* blk_* getname* link_path_walk* walk_component \
+        step_into* lookup_fast path_openat path_lookupat filename_lookup filename_create \
+        user_path_at* d_lookup __d_lookup* do_filp_open do_sys_open*",
+    ),
+    (
+        Class::Socket,
+        "\
+        tcp_* __tcp_* udp_* __udp_* udpv6_* inet_* inet6_* ip_* __ip_* ip6_* sock_* __sock_* \
+        sk_* __sk_* skb_* __skb_* dev_* __dev_* neigh_* loopback_xmit veth_* unix_* lock_sock* \
+        __lock_sock* release_sock __release_sock __sys_send* ___sys_send* ____sys_send* \
+        __sys_recv* ___sys_recv* ____sys_recv* do_sock_setsockopt __sys_setsockopt",
+    ),
     // fs/pipe.c, fs/splice.c.
-    Rule {
-        class: Class::Pipe,
-        names: &[
-            "pipe_*",
-            "anon_pipe_*",
-            "splice_*",
-            "__splice_*",
-            "do_splice*",
-            "iter_file_splice_write",
-            "iter_to_pipe",
-            "vmsplice_*",
-            "do_sendfile",
-            "do_tee",
-        ],
-    },
-    Rule {
-        class: Class::IoUring,
-        names: &[
-            "io_*",
-            "__io_*",
-            "iou_*",
-            "ctx_flush_and_put",
-            "tctx_task_work*",
-            "__do_sys_io_uring_*",
-            "__x64_sys_io_uring_*",
-            "__arm64_sys_io_uring_*",
-        ],
-    },
+    (
+        Class::Pipe,
+        "\
+        pipe_* anon_pipe_* splice_* __splice_* do_splice* iter_file_splice_write iter_to_pipe \
+        vmsplice_* do_sendfile do_tee",
+    ),
+    (
+        Class::IoUring,
+        "\
+        io_* __io_* iou_* ctx_flush_and_put tctx_task_work* __do_sys_io_uring_* \
+        __x64_sys_io_uring_* __arm64_sys_io_uring_*",
+    ),
     // fs/read_write.c, fs/file.c: the layer that all files share.
-    Rule {
-        class: Class::PageCache,
-        names: &[
-            "vfs_*",
-            "ksys_read",
-            "ksys_write",
-            "rw_verify_area",
-            "security_file_*",
-            "fsnotify*",
-            "__fget*",
-            "fdget*",
-            "fput*",
-        ],
-    },
+    (
+        Class::PageCache,
+        "\
+        vfs_* ksys_read ksys_write rw_verify_area security_file_* fsnotify* __fget* fdget* fput*",
+    ),
 ];
+
+static RULES: LazyLock<Vec<Rule>> =
+    LazyLock::new(|| NAMES.iter().map(|(class, names)| Rule::of(*class, names)).collect());
 
 /// Of every system call's stack these are the outermost functions, so they say something of the
 /// innermost only.
-const ENTRY: Rule = Rule {
-    class: Class::SyscallEntry,
-    names: &[
-        "entry_SYSCALL*",
-        "syscall_*",
-        "do_syscall_64",
-        "x64_sys_call",
-        "el0_svc*",
-        "el0t_64_sync*",
-        "invoke_syscall",
-        "do_el0_svc",
-        "exit_to_user_mode*",
-        "irqentry_exit_to_user_mode",
-        "__x64_sys_*",
-        "__arm64_sys_*",
-        "entry_*",
-        SYSCALL_EXIT,
-    ],
-};
+static ENTRY: LazyLock<Rule> = LazyLock::new(|| {
+    let mut entry = Rule::of(
+        Class::SyscallEntry,
+        "entry_SYSCALL* syscall_* do_syscall_64 x64_sys_call el0_svc* el0t_64_sync* \
+         invoke_syscall do_el0_svc exit_to_user_mode* irqentry_exit_to_user_mode __x64_sys_* \
+         __arm64_sys_* entry_*",
+    );
+    entry.names.push(SYSCALL_EXIT);
+    entry
+});
 
 /// Every function may return or jump through these: they do what the one before them does.
-const THUNKS: Rule = Rule {
-    class: Class::Unattributed,
-    names: &["srso_*", "retbleed_*", "__x86_return_thunk", "__x86_indirect_*"],
-};
+static THUNKS: LazyLock<Rule> = LazyLock::new(|| {
+    Rule::of(Class::Unattributed, "srso_* retbleed_* __x86_return_thunk __x86_indirect_*")
+});
 
 #[cfg(test)]
 mod tests {
@@ -577,11 +340,11 @@ mod tests {
 
     #[test]
     fn every_class_has_its_place_and_words() {
-        for rule in RULES.iter().chain([&ENTRY, &THUNKS]) {
+        for rule in RULES.iter().chain([&*ENTRY, &*THUNKS]) {
             assert!(Class::ALL.contains(&rule.class));
             assert!(rule.names.iter().all(|name| !name.is_empty() && *name != "*"));
         }
-        let mut words: Vec<&str> = Class::ALL.iter().map(|class| class.words()).collect();
+        let mut words: Vec<&str> = Class::ALL.iter().map(|class| class.word()).collect();
         words.sort_unstable();
         words.dedup();
         assert_eq!(words.len(), Class::ALL.len());

@@ -85,18 +85,20 @@ pub struct CpuShares {
     pub ticks: u64,
 }
 
-/// One of the two, both or neither.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ends {
-    /// The server.
-    Server,
-    /// The client.
-    Client,
-    /// Both.
-    Both,
-    /// None of ours.
-    Neither,
+iolens_model::words! {
+    /// One of the two, both or neither.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Ends {
+        /// The server.
+        Server = "server",
+        /// The client.
+        Client = "client",
+        /// Both.
+        Both = "both",
+        /// None of ours.
+        Neither = "neither",
+    }
 }
 
 /// Whose threads may run on a processor.
@@ -114,17 +116,6 @@ impl Ends {
             (true, false) => Ends::Server,
             (false, true) => Ends::Client,
             (false, false) => Ends::Neither,
-        }
-    }
-
-    /// The word in tables.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Ends::Server => "server",
-            Ends::Client => "client",
-            Ends::Both => "both",
-            Ends::Neither => "neither",
         }
     }
 }
@@ -148,7 +139,6 @@ impl Limits {
     ///
     /// Where a client had no time left, the time of a request is the client's. Where a rate
     /// was not kept, the cost of a request is that of another rate than the others'.
-    #[must_use]
     pub fn against(&self, quantity: Quantity) -> Option<Limited> {
         match quantity {
             Quantity::Time => self.client_busy,
@@ -319,7 +309,6 @@ macro_rules! end_metrics {
             pub const ALL: &'static [EndMetric] = &[$(EndMetric::$id),+];
 
             /// Its name in exports.
-            #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
                     $(EndMetric::$id => $name,)+
@@ -327,7 +316,6 @@ macro_rules! end_metrics {
             }
 
             /// Whether it is a count over requests, with a total of its own.
-            #[must_use]
             pub fn is_per_request(self) -> bool {
                 matches!(self.of(), PerRequest(_))
             }
@@ -431,13 +419,11 @@ pub struct EndFigure {
 
 impl EndFigures {
     /// This metric; `None` where it was not counted.
-    #[must_use]
     pub fn get(&self, metric: EndMetric) -> Option<EndFigure> {
         self.0[metric as usize]
     }
 
     /// Its value.
-    #[must_use]
     pub fn value(&self, metric: EndMetric) -> Option<Estimate> {
         Some(self.get(metric)?.value)
     }

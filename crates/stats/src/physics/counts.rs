@@ -4,7 +4,6 @@ use super::{Breach, Rounded, above, below, outside};
 
 /// What was received is at most what was sent, and what is missing is
 /// at most what can be in flight. In bytes.
-#[must_use]
 pub fn received(sent: u64, received: u64, in_flight_most: u64) -> Option<Breach> {
     let fits = received <= sent && sent - received <= in_flight_most;
     (!fits).then(|| Breach {
@@ -15,7 +14,6 @@ pub fn received(sent: u64, received: u64, in_flight_most: u64) -> Option<Breach>
 }
 
 /// A part is no more than the whole, within this share.
-#[must_use]
 pub fn part_of(part: f64, whole: f64, share: f64) -> Option<Breach> {
     above(part, whole * (1.0 + share))
 }
@@ -39,7 +37,6 @@ pub struct InFlight {
 /// It cannot be more: a connection has no two requests in flight. It is less
 /// by the time in which a connection has none; more than half of it is no
 /// round trip any more.
-#[must_use]
 pub fn in_flight(mean_ns: f64, requests_per_s: f64, connections: f64) -> InFlight {
     const MARGIN: f64 = 0.05;
     const LEAST: f64 = 0.5;
@@ -51,7 +48,6 @@ pub fn in_flight(mean_ns: f64, requests_per_s: f64, connections: f64) -> InFligh
 
 /// Values that rise, such as minimum, median and p99: the first two
 /// neighbours that do not, by position.
-#[must_use]
 pub fn ordered(values: &[Rounded]) -> Option<(usize, usize)> {
     let falls = values.windows(2).position(|pair| pair[0].low > pair[1].high)?;
     Some((falls, falls + 1))
@@ -59,21 +55,18 @@ pub fn ordered(values: &[Rounded]) -> Option<(usize, usize)> {
 
 /// A counter that ran while the work took a hundredth of the time or
 /// less counted mostly something else, as CPU time over elapsed time.
-#[must_use]
 pub fn mostly_waiting(cpu_ns: f64, wall_ns: f64) -> Option<Breach> {
     below(cpu_ns / wall_ns, 0.01)
 }
 
 /// Every zero-copy send completed, once, and no more of them were
 /// copied than completed, where that is known. True where that holds.
-#[must_use]
 pub fn completed(sends: u64, completions: u64, copied: Option<u64>) -> bool {
     completions == sends && copied.is_none_or(|copied| copied <= completions)
 }
 
 /// A load generator that reached less than 98 % of what it offered
 /// measured itself, as the share reached.
-#[must_use]
 pub fn accepted(achieved_per_s: f64, offered_per_s: f64) -> Option<Breach> {
     below(achieved_per_s / offered_per_s, 0.98)
 }
@@ -99,7 +92,6 @@ impl ClockRange {
     /// From 0.2 times the lowest to 1.2 times the highest frequency that the
     /// machine names: it may have stood still in part of the time, and been
     /// boosted beyond what it says.
-    #[must_use]
     pub fn of(lowest_ghz: Option<f64>, highest_ghz: Option<f64>) -> ClockRange {
         ClockRange {
             low_ghz: lowest_ghz.map_or(ClockRange::ANY.low_ghz, |ghz| 0.2 * ghz),
@@ -109,7 +101,6 @@ impl ClockRange {
 }
 
 /// Cycles over CPU time, in GHz.
-#[must_use]
 pub fn clock_ghz(cycles: f64, cpu_ns: f64, range: ClockRange) -> Option<Breach> {
     outside(cycles / cpu_ns, range.low_ghz, range.high_ghz)
 }
@@ -117,7 +108,6 @@ pub fn clock_ghz(cycles: f64, cpu_ns: f64, range: ClockRange) -> Option<Breach> 
 /// No core retires more than 12 instructions a cycle (the widest are
 /// built for 10), and one that retires less than one in a hundred did not
 /// count the same thing as the clock.
-#[must_use]
 pub fn instructions_per_cycle(instructions: f64, cycles: f64) -> Option<Breach> {
     outside(instructions / cycles, 0.01, 12.0)
 }
@@ -125,7 +115,6 @@ pub fn instructions_per_cycle(instructions: f64, cycles: f64) -> Option<Breach> 
 /// Threads cannot use more CPU than there was time, in ns. CPU time is
 /// read outside of the clock, so 5 % and a millisecond are allowed for what
 /// lies between.
-#[must_use]
 pub fn cpu_time(cpu_ns: f64, wall_ns: f64, threads: f64) -> Option<Breach> {
     const MARGIN: f64 = 1.05;
     const MARGIN_NS: f64 = 1e6;

@@ -8,7 +8,6 @@ use super::Breach;
 /// shaper bounds every size.
 ///
 /// Points are bytes and rate.
-#[must_use]
 pub fn flat_throughput(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     /// Largest over smallest rate of a curve that is called flat.
     const FLAT: f64 = 1.25;
@@ -40,7 +39,6 @@ pub struct SwitchRate {
 
 /// Context switches per second that hardly change over cells whose
 /// message rates differ: something wakes up by the clock and not by the work.
-#[must_use]
 pub fn steady_switching(cells: &[Switching]) -> Option<SwitchRate> {
     /// Cells that a pattern takes.
     const CELLS_MIN: usize = 4;
@@ -69,7 +67,6 @@ pub struct Flow {
 /// rate and not measured. That number, which is how many messages were taken
 /// to be in flight; `None` where rows are fewer than three or were printed too
 /// short to tell.
-#[must_use]
 pub fn derived_latency(rows: &[Flow]) -> Option<f64> {
     const ROWS_MIN: usize = 3;
     const SHARE: f64 = 0.005;
@@ -112,13 +109,11 @@ pub struct Rounded {
 
 impl Rounded {
     /// A number that nobody rounded.
-    #[must_use]
     pub fn exact(value: f64) -> Rounded {
         Rounded { value, low: value, high: value }
     }
 
     /// A number whose last printed digit is worth twice `half_digit`.
-    #[must_use]
     pub fn printed(value: f64, half_digit: f64) -> Rounded {
         Rounded { value, low: value - half_digit, high: value + half_digit }
     }
@@ -160,7 +155,6 @@ impl Rounded {
     }
 
     /// Half of the range over the value: how much of it is rounding.
-    #[must_use]
     pub fn uncertainty(self) -> f64 {
         (self.high - self.low) / 2.0 / self.value.abs()
     }
@@ -168,7 +162,6 @@ impl Rounded {
 
 /// Two ways to the same number agree, within what printing rounded
 /// away and this share. The breach holds found over expected.
-#[must_use]
 pub fn agreement(found: Rounded, expected: Rounded, share: f64) -> Option<Breach> {
     let ratio = found.over(expected);
     let (low, high) = (1.0 / (1.0 + share), 1.0 + share);

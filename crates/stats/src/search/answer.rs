@@ -88,7 +88,6 @@ pub struct Level {
 
 /// Every answer of a run: by cell, model and goal, in the order of the plan. Models that
 /// could not be measured in a cell have none.
-#[must_use]
 pub fn answers(plan: &Plan, phases: &[SearchPhase], analysis: &Analysis) -> Vec<Answer> {
     let of_cell = |cell: &Cell| -> Vec<Answer> {
         let arms = arms(phases, analysis, cell);
@@ -118,7 +117,6 @@ fn arms(phases: &[SearchPhase], analysis: &Analysis, cell: &Cell) -> Vec<Arm> {
 
 impl Search<'_> {
     /// What is known of each goal.
-    #[must_use]
     pub fn answers(&self, cell: &Cell, arm: &Arm) -> Vec<Answer> {
         self.goals.iter().map(|goal| self.answer(*goal, cell, arm)).collect()
     }
@@ -263,7 +261,6 @@ fn percentile(goal: Goal) -> Percentile {
 
 impl Answer {
     /// Whether every phase below the answer kept it and every one above broke it.
-    #[must_use]
     pub fn is_clear(&self) -> bool {
         self.all_kept_per_s == self.kept_per_s && self.all_broken_per_s == self.broken_per_s
     }

@@ -21,7 +21,6 @@ pub struct Axes {
 const BLOCK_STEP: u64 = 4;
 
 /// Every engine with few blocks, one thread and all, and the depths that it can have.
-#[must_use]
 pub fn grid(candidates: &[Candidate], axes: &Axes) -> Vec<Configuration> {
     let mut all = Vec::new();
     for candidate in candidates {
@@ -63,7 +62,6 @@ fn depths(candidate: &Candidate, axes: &Axes) -> Vec<u32> {
 }
 
 /// What differs from a configuration by one step of one axis.
-#[must_use]
 pub fn neighbours(of: &Configuration, candidate: &Candidate, axes: &Axes) -> Vec<Configuration> {
     let mut all = Vec::new();
     for block_bytes in [of.block_bytes * 2, of.block_bytes / 2] {
@@ -107,7 +105,6 @@ const KNEE: f64 = 0.02;
 impl Fit {
     /// The smallest power of two whose fixed cost is [`KNEE`] of its bytes' at most,
     /// within bounds.
-    #[must_use]
     pub fn knee_bytes(&self, least: u64, most: u64) -> u64 {
         let wanted = self.fixed_ns / (KNEE * self.per_byte_ns);
         let mut bytes = least;
@@ -120,7 +117,6 @@ impl Fit {
 
 /// The line through (bytes of a block, nanoseconds of one) with the smallest relative
 /// squares; `None` with fewer than two sizes, or where bytes cost nothing.
-#[must_use]
 pub fn fit(points: &[(u64, f64)]) -> Option<Fit> {
     // Of ((t − a − b·x) / t)²: every size counts alike.
     let (mut s, mut sx, mut sxx, mut st, mut sxt) = (0.0, 0.0, 0.0, 0.0, 0.0);

@@ -6,7 +6,7 @@
 //! compared within rounds: what made a round slow has made all of it slow.
 
 #[cfg(test)]
-mod finals;
+mod final_tests;
 mod grid;
 mod paired;
 mod search;
@@ -61,7 +61,6 @@ pub struct Rung {
 
 /// The rungs for so many arms, of which the last reads `most` bytes and none less than
 /// `least`; one where there are few.
-#[must_use]
 pub fn rungs(arms: usize, least: u64, most: u64) -> Vec<Rung> {
     let mut counts = vec![arms];
     while let Some(&last) = counts.last().filter(|&&last| last > ARMS_MAX) {
@@ -82,7 +81,6 @@ pub fn rungs(arms: usize, least: u64, most: u64) -> Vec<Rung> {
 
 /// Where in a file the rungs read: one behind the other, from the beginning again
 /// where the file ends.
-#[must_use]
 pub fn extents(file_bytes: u64, sizes: &[u64]) -> Vec<Extent> {
     let mut next = 0;
     let place = |&size: &u64| {
@@ -96,7 +94,6 @@ pub fn extents(file_bytes: u64, sizes: &[u64]) -> Vec<Extent> {
 
 /// The third of the arms (rounded up) whose rates are certainly the highest: by the
 /// lower end of the interval of each one's advantage over its round. Best first.
-#[must_use]
 pub fn keep_third(rounds: &Rounds) -> Vec<usize> {
     let mut scored: Vec<(usize, f64)> = rounds.lower_bounds();
     scored.sort_by(|(_, a), (_, b)| b.total_cmp(a));

@@ -34,19 +34,16 @@ impl Ratio {
     }
 
     /// Whether it is above 1 by more than what matters, beyond doubt.
-    #[must_use]
     pub fn is_above(&self, delta: f64) -> bool {
         self.interval.is_some_and(|interval| interval.low > 1.0 + delta)
     }
 
     /// Whether it is below 1 by more than what matters, beyond doubt.
-    #[must_use]
     pub fn is_below(&self, delta: f64) -> bool {
         self.interval.is_some_and(|interval| interval.high < 1.0 / (1.0 + delta))
     }
 
     /// Whether both are the same but for a difference that does not matter.
-    #[must_use]
     pub fn is_equivalent(&self, delta: f64) -> bool {
         self.interval90.is_some_and(|i| i.low > 1.0 / (1.0 + delta) && i.high < 1.0 + delta)
     }
@@ -60,13 +57,11 @@ pub struct Rounds {
 
 impl Rounds {
     /// Of so many arms, none of which has a time.
-    #[must_use]
     pub fn new(arms: usize) -> Rounds {
         Rounds { times: vec![Vec::new(); arms] }
     }
 
     /// How many arms.
-    #[must_use]
     pub fn arms(&self) -> usize {
         self.times.len()
     }
@@ -92,7 +87,6 @@ impl Rounds {
     }
 
     /// Geometric mean of an arm's times; `None` where it has none.
-    #[must_use]
     pub fn time(&self, arm: usize) -> Option<f64> {
         let values: Vec<f64> = self.of(arm).map(|(_, ln)| ln).collect();
         Some(Moments::of(&values)?.mean.exp())
@@ -100,20 +94,17 @@ impl Rounds {
 
     /// The rate of an arm, `scale` over its time, with its interval over rounds; what
     /// slows a round down is in there, so arms are not to be compared by it.
-    #[must_use]
     pub fn rate(&self, arm: usize, scale: f64) -> Option<Ratio> {
         let values: Vec<f64> = self.of(arm).map(|(_, ln)| scale.ln() - ln).collect();
         Ratio::of(&values, 1)
     }
 
     /// Rate of `arm` over that of `other`, in the rounds that have both.
-    #[must_use]
     pub fn ratio(&self, arm: usize, other: usize) -> Option<Ratio> {
         self.ratio_of_many(arm, other, 1)
     }
 
     /// As [`Self::ratio`], one of so many that are judged together.
-    #[must_use]
     pub fn ratio_of_many(&self, arm: usize, other: usize, together: u32) -> Option<Ratio> {
         let at = |round: usize| self.times[other].get(round).copied().flatten();
         let differences: Vec<f64> =
@@ -123,7 +114,6 @@ impl Rounds {
 
     /// Arms by their mean advantage over the rounds that they were in, best first, with
     /// the advantage of each: the logarithm of a ratio to the round's mean.
-    #[must_use]
     pub fn standing(&self) -> Vec<(usize, f64)> {
         let means = self.means();
         let mut all: Vec<(usize, f64)> = (0..self.arms())

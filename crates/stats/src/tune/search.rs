@@ -31,7 +31,6 @@ pub struct Visit<'a> {
 
 impl Visit<'_> {
     /// A trial of it of which nothing is known yet.
-    #[must_use]
     pub fn trial(&self) -> Trial {
         Trial {
             work: self.work.clone(),
@@ -469,7 +468,6 @@ impl<F: Field> Search<'_, F> {
     clippy::cast_sign_loss,
     reason = "a cast of a float ends at the bounds of the integer"
 )]
-#[must_use]
 pub fn whole(number: f64) -> u64 {
     number as u64
 }

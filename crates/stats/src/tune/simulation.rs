@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::finals::candidates;
+use super::final_tests::candidates;
 use super::*;
 
 /// A machine on which a block of an engine takes a + b·bytes, times chance.

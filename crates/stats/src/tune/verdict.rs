@@ -41,7 +41,6 @@ pub struct Share {
 
 impl Share {
     /// Where the winner stands to the limit.
-    #[must_use]
     pub fn standing(&self) -> Standing {
         standing(self.share, self.interval, 1.0)
     }
@@ -140,7 +139,6 @@ fn per_byte(trial: &Trial, time_ns: Option<u64>) -> Option<f64> {
 }
 
 /// Who has won; `None` where nothing of ours got through the final.
-#[must_use]
 pub fn verdict(record: &Record) -> Option<Verdict> {
     let last = Final::of(record);
     let way_of = |one: &Configuration| {

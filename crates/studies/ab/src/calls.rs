@@ -65,7 +65,6 @@ pub struct CountedCalls {
 }
 
 /// The tracepoints of system calls; `None` where this user cannot have their numbers.
-#[must_use]
 pub fn call_tracepoints(root: &Root) -> Option<CallTracepoints> {
     let number = |side| tracefs::number(root, &format!("raw_syscalls:sys_{side}")).ok();
     Some(CallTracepoints { enter: number("enter")?, exit: number("exit")? })

@@ -131,7 +131,6 @@ pub enum TraceRefusal {
 
 impl TraceRefusal {
     /// The reason that can be seen under this root.
-    #[must_use]
     pub fn found(root: &Root) -> TraceRefusal {
         let status = root.read("proc/self/status").unwrap_or_default();
         let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));

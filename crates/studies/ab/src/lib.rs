@@ -45,7 +45,6 @@ pub fn calibrate(
 
 /// Runs a trial: all arms and their hidden copies, in random order. `interrupted` is asked several
 /// times a second, and whenever a signal came.
-#[must_use]
 pub fn trial(
     setup: &AbSetup,
     layout: &AbLayout,

@@ -85,7 +85,6 @@ impl AbLinkOrder {
 
     /// Of programs that have so many links each, in the order of the plan; `None` where a round
     /// would be longer than [`AbLinkOrder::ROUND_MAX`].
-    #[must_use]
     pub fn new(counts: impl IntoIterator<Item = usize>, seed: u64) -> Option<AbLinkOrder> {
         let counts = counts.into_iter().map(|count| u32::try_from(count.max(1)).ok());
         let counts: Vec<u32> = counts.collect::<Option<_>>()?;
@@ -97,13 +96,11 @@ impl AbLinkOrder {
     }
 
     /// Trials of a round.
-    #[must_use]
     pub fn round(&self) -> u32 {
         self.round
     }
 
     /// The link of each program in a pass, from 1.
-    #[must_use]
     pub fn of(&self, pass: u32) -> Vec<u32> {
         let (round, place) =
             (pass.saturating_sub(1) / self.round, pass.saturating_sub(1) % self.round);

@@ -59,7 +59,6 @@ pub const AB_SLICE_ALL_CPUS_NS: u64 = 5_000_000;
 
 impl AbSetup {
     /// The arms of a trial, each with the number of its program; a copy follows its original.
-    #[must_use]
     pub fn arms(&self, copies: AbCopies) -> Vec<(Arm, usize)> {
         let mut arms = Vec::with_capacity(2 * self.programs.len());
         for (index, program) in self.programs.iter().enumerate() {

@@ -72,7 +72,6 @@ pub struct AbTurn {
 
 impl AbTurn {
     /// In the first pass, with all the time there is.
-    #[must_use]
     pub fn of(seed: u64) -> AbTurn {
         AbTurn { pass: 1, seed, deadline_ns: u64::MAX }
     }
@@ -99,7 +98,6 @@ pub struct AbPosition {
 impl AbTrial {
     /// How the trial ended, and why: it is good where the baseline has something to be compared
     /// with.
-    #[must_use]
     pub fn status(&self) -> (Status, Option<String>) {
         let faults = || self.arms.iter().filter_map(|one| one.fault.as_ref().map(|f| (one, f)));
         let why = faults().next().map(|(one, fault)| format!("`{}` {fault}", one.arm.label));
@@ -120,7 +118,6 @@ impl AbTrial {
     }
 
     /// The same as other studies have it.
-    #[must_use]
     pub fn outcome(self, at: AbPosition) -> TrialOutcome {
         let (status, reason) = self.status();
         let of_arm = |one: AbArmTrial| {

@@ -124,7 +124,6 @@ impl Default for Checksum {
 
 impl Checksum {
     /// Of nothing.
-    #[must_use]
     pub const fn new() -> Checksum {
         Checksum { sum: 0, next: 0, power: R }
     }
@@ -175,7 +174,6 @@ impl Checksum {
     }
 
     /// The value for a file of `bytes` bytes.
-    #[must_use]
     pub fn value(&self, bytes: u64) -> u64 {
         add(self.sum, bytes % P)
     }
@@ -248,7 +246,6 @@ impl Xor {
     }
 
     /// The value.
-    #[must_use]
     pub fn value(&self) -> u32 {
         self.0
     }

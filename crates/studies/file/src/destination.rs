@@ -102,7 +102,6 @@ impl Destination {
     }
 
     /// What stands there already, as the kernel said when it was checked.
-    #[must_use]
     pub fn existing(&self) -> Option<&About> {
         self.existing.as_ref().map(Found::about)
     }
@@ -295,19 +294,16 @@ fn beside(path: &Path, leftovers: &Leftovers) -> Result<(File, State), String> {
 
 impl Target {
     /// The file, for reading and writing.
-    #[must_use]
     pub fn file(&self) -> &File {
         &self.file
     }
 
     /// Where it is, or will be.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// What is there if it does not become whole, as the end of a sentence.
-    #[must_use]
     pub fn remains(&self) -> String {
         let name = self.path.display();
         match self.state {

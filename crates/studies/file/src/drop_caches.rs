@@ -18,7 +18,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::file::at::pread;
 use iolens_sys::file::cache;
 use iolens_sys::file::open::Caching;
-use iolens_sys::file::sync::syncfs;
+use iolens_sys::file::syncfs;
 use iolens_sys::pages::{PageKind, Pages, page_bytes};
 use iolens_sys::proc::Root;
 use iolens_sys::{clock, sysctl};

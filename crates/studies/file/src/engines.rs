@@ -50,19 +50,16 @@ pub const COPYING: &[&Entry<Copies>] = &[
 
 /// The engine of an id that reads; the bare loop that checks the harness has one too, and stands in
 /// no list.
-#[must_use]
 pub fn that_reads(id: &str) -> Option<&'static Entry<Reads>> {
     find(READING, id).or_else(|| bare::find(id))
 }
 
 /// The engine of an id that writes.
-#[must_use]
 pub fn that_writes(id: &str) -> Option<&'static Entry<Writes>> {
     find(WRITING, id)
 }
 
 /// The engine of an id that copies.
-#[must_use]
 pub fn that_copies(id: &str) -> Option<&'static Entry<Copies>> {
     find(COPYING, id)
 }

@@ -119,7 +119,6 @@ fn is_zeros(file: &OwnedFd, offset: u64) -> Result<bool, Errno> {
 impl Findings {
     /// What a reader of its times should know, a sentence each; nothing of a file
     /// whose bytes are all on a device.
-    #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let share = |part: Option<u64>| {
             let part = part.filter(|&part| part > 0)?;

@@ -11,25 +11,21 @@ pub struct FilePath(Vec<u8>);
 
 impl FilePath {
     /// Of a path.
-    #[must_use]
     pub fn new(path: &Path) -> FilePath {
         FilePath(path.as_os_str().as_bytes().to_vec())
     }
 
     /// Of its bytes.
-    #[must_use]
     pub fn from_bytes(bytes: Vec<u8>) -> FilePath {
         FilePath(bytes)
     }
 
     /// Its bytes.
-    #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 
     /// The path.
-    #[must_use]
     pub fn path(&self) -> PathBuf {
         PathBuf::from(std::ffi::OsString::from_vec(self.0.clone()))
     }

@@ -64,7 +64,6 @@ pub struct Leftover {
 impl Leftovers {
     /// Those of this user: in `XDG_RUNTIME_DIR`, which does not outlive a boot, for root in
     /// /run, or in a folder of the user's below /tmp. Tests bring a folder of their own.
-    #[must_use]
     pub fn here() -> Leftovers {
         let variable = |name: &str| {
             std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
@@ -85,7 +84,6 @@ impl Leftovers {
 
     /// Those that are kept in a folder, which need not be there yet, or beside it where it is
     /// somebody else's.
-    #[must_use]
     pub fn in_folder(folder: &Path) -> Leftovers {
         Leftovers { root: Root::real(), folders: numbered(folder).collect() }
     }
@@ -286,7 +284,6 @@ pub struct OwnFolder {
 
 impl OwnFolder {
     /// Where it is; absolute.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -49,7 +49,6 @@ impl Material {
     }
 
     /// What a run keeps of them.
-    #[must_use]
     pub fn facts(&self) -> &FileFacts {
         match self {
             Material::Read(file) => file.facts(),
@@ -59,7 +58,6 @@ impl Material {
     }
 
     /// A trial with the files that it needs.
-    #[must_use]
     pub fn given_to(&self, trial: Trial, seed: u64) -> Trial {
         match self {
             Material::Read(file) => Trial { file: Some(file.of_trial(seed)), ..trial },

@@ -33,13 +33,11 @@ pub struct Place {
 
 impl Part {
     /// Blocks of it.
-    #[must_use]
     pub fn blocks(&self) -> u64 {
         (self.end - self.start).div_ceil(self.block_bytes)
     }
 
     /// Its bytes.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.end - self.start
     }
@@ -52,7 +50,6 @@ impl Part {
 
     /// The first `bytes` of a file in as many parts as there are threads, whose
     /// numbers of blocks differ by one at most; fewer where blocks are few.
-    #[must_use]
     pub fn split(bytes: u64, block_bytes: u64, threads: u32) -> Vec<Part> {
         let blocks = bytes.div_ceil(block_bytes);
         let threads = u64::from(threads).min(blocks);

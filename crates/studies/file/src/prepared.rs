@@ -63,13 +63,11 @@ impl Prepared {
     }
 
     /// What a run keeps of it.
-    #[must_use]
     pub fn facts(&self) -> &FileFacts {
         &self.facts
     }
 
     /// It as a trial names it.
-    #[must_use]
     pub fn of_trial(&self, seed: u64) -> TrialFile {
         let (path, bytes) = (self.path.clone().into_bytes(), Some(self.facts.bytes.0));
         TrialFile { path, bytes, seed, regions: None }

@@ -27,7 +27,6 @@ pub enum Residency {
 
 impl Residency {
     /// Of the `bytes` of a file from `offset` on.
-    #[must_use]
     pub fn of(subject: &Subject, offset: u64, bytes: u64) -> Residency {
         if is_stacked(subject.file_system()) {
             return Residency::Unknown(format!(
@@ -45,7 +44,6 @@ impl Residency {
     }
 
     /// The share, 0 to 1; `None` where it is not known, and for a range of nothing.
-    #[must_use]
     pub fn share(&self) -> Option<f64> {
         match self {
             Residency::Known { cached, pages: pages @ 1.. } => {

@@ -79,19 +79,16 @@ impl Subject {
     }
 
     /// Its name, for messages.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Its size when it was opened; nothing beyond is read.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.about.bytes
     }
 
     /// What the kernel said of it when it was opened.
-    #[must_use]
     pub fn about(&self) -> &About {
         &self.about
     }
@@ -104,13 +101,11 @@ impl Subject {
     }
 
     /// The name of its file system.
-    #[must_use]
     pub fn file_system(&self) -> &str {
         &self.file_system
     }
 
     /// The descriptor that it was opened with, which nothing is read from.
-    #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }

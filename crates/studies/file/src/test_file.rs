@@ -70,7 +70,6 @@ impl Room {
     }
 
     /// What a file may take.
-    #[must_use]
     pub fn usable(self) -> Bytes {
         Bytes(self.free.0.saturating_sub(self.reserve.0))
     }
@@ -146,13 +145,11 @@ impl TestFile {
     }
 
     /// Its size.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Where other processes of this user find it while this one lives.
-    #[must_use]
     pub fn path_for_others(&self) -> String {
         path_for_others(&self.file)
     }

@@ -130,13 +130,11 @@ impl Entry {
     }
 
     /// The path of the bytes, and the calls that cause it.
-    #[must_use]
     pub fn data_path(&self) -> DataPath {
         DataPath { hops: Cow::Borrowed(self.hops), calls: self.calls }
     }
 
     /// What a run in these topologies keeps of the entry.
-    #[must_use]
     pub fn facts(&self, topologies: &[Topology]) -> PrimitiveFacts {
         let received = topologies.iter().any(|topology| topology.has_receiver());
         PrimitiveFacts {
@@ -176,7 +174,6 @@ impl Entry {
 
     /// Whether it sends through a ring of io_uring in batches as a plan asks for
     /// them. Bare loops hand over one send at a time.
-    #[must_use]
     pub fn uses_a_ring(&self) -> bool {
         self.family == Family::IoUring && !self.hidden
     }
@@ -184,21 +181,18 @@ impl Entry {
     /// Whether it reads completions with calls of their own as a plan asks for it;
     /// from a ring they come along with the results, and bare loops read them when
     /// they need to.
-    #[must_use]
     pub fn reads_completions(&self) -> bool {
         self.data_path().may_copy_late() && self.family != Family::IoUring && !self.hidden
     }
 
     /// Whether it gives frames to the device, which no protocol of the kernel's
     /// has seen.
-    #[must_use]
     pub fn makes_frames(&self) -> bool {
         self.hops.contains(&COPY_IN_FRAME)
     }
 
     /// Where it can be tried within this machine: frames with addresses of IPv4's
     /// loopback do not arrive.
-    #[must_use]
     pub fn loopback(&self) -> IpAddr {
         match self.makes_frames() {
             true => Ipv6Addr::LOCALHOST.into(),
@@ -207,13 +201,11 @@ impl Entry {
     }
 
     /// Whether there is a receiving end to what an arm of it sends.
-    #[must_use]
     pub fn is_received(&self, cell: &Cell) -> bool {
         self.ends == Ends::Pair && cell.has_receiver()
     }
 
     /// The part an arm of this primitive plays against `baseline`.
-    #[must_use]
     pub fn role(&self, baseline: &str) -> Role {
         Role::against(self.id == baseline, self.control)
     }

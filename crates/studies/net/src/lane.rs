@@ -42,13 +42,11 @@ impl Lane {
     }
 
     /// What it is.
-    #[must_use]
     pub fn transport(&self) -> Transport {
         self.transport
     }
 
     /// What messages are sent over or received from.
-    #[must_use]
     pub fn data(&self) -> BorrowedFd<'_> {
         self.data.as_fd()
     }
@@ -62,14 +60,12 @@ impl Lane {
     }
 
     /// What the receiving end tells the sending one over.
-    #[must_use]
     pub fn back(&self) -> BorrowedFd<'_> {
         self.back.as_ref().unwrap_or(&self.data).as_fd()
     }
 
     /// What a request for a message goes over: the way of the messages, unless
     /// that is a one-way street.
-    #[must_use]
     pub fn requests(&self) -> BorrowedFd<'_> {
         match self.transport {
             Transport::Pipe => self.back(),

@@ -42,7 +42,6 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
 }
 
 /// The entry of an id.
-#[must_use]
 pub fn find(id: &str) -> Option<&'static Entry> {
     all().find(|entry| entry.id == id)
 }

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use iolens_model::served::Mishap;
+use iolens_model::server::Mishap;
 use iolens_sys::errno::Errno;
 use iolens_sys::tcp_server::{self, Waiting};
 

@@ -7,7 +7,7 @@
 //! does not read its replies is not read from either. One without anything under
 //! way has no buffer.
 
-use iolens_model::served::Mishap;
+use iolens_model::server::Mishap;
 use iolens_sys::errno::Errno;
 
 use super::Close;

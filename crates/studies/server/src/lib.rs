@@ -37,7 +37,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use iolens_model::served::{Mishap, Served};
+use iolens_model::server::{Mishap, Served};
 use iolens_model::transfer::Cpu;
 use iolens_model::units::Nanos;
 use iolens_sys::errno::Errno;
@@ -60,25 +60,18 @@ const RECEIVE_BYTES: usize = 16 << 10;
 /// Congestion control of every connection: it has no timer that paces.
 const CONGESTION: &str = "reno";
 
-/// Who closes a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Close {
-    /// The client, when it likes.
-    Client,
-    /// The server, behind its first reply.
-    Server,
-}
-
-impl Close {
-    /// Its word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Close::Client => "client",
-            Close::Server => "server",
-        }
+iolens_model::words! {
+    /// Who closes a connection.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Close {
+        /// The client, when it likes.
+        Client = "client",
+        /// The server, behind its first reply.
+        Server = "server",
     }
 }
+
+impl Close {}
 
 /// What is to be served, how and where.
 #[derive(Debug, Clone)]
@@ -191,7 +184,6 @@ impl Server {
     }
 
     /// The address with the port that was chosen.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -243,7 +235,6 @@ fn cannot_listen(error: &tcp::SetupError) -> String {
 
 impl Running {
     /// The address that it listens on.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.context.address
     }
@@ -266,26 +257,22 @@ impl Running {
     }
 
     /// What its threads and processes have counted so far, each.
-    #[must_use]
     pub fn tasks(&self) -> Vec<TaskCounts> {
         self.context.tallies.tasks()
     }
 
     /// How many of them answered requests at once so far, at most; those that have ended as
     /// well.
-    #[must_use]
     pub fn tasks_at_once(&self) -> u64 {
         self.context.tallies.served().1
     }
 
     /// What went wrong so far.
-    #[must_use]
     pub fn mishaps(&self) -> Vec<(Mishap, u64)> {
         self.context.tallies.mishaps()
     }
 
     /// Why it has ended by itself; `None` while it goes on.
-    #[must_use]
     pub fn failure(&self) -> Option<String> {
         self.context.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

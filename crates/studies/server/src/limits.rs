@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 
 use iolens_model::axes::Topology;
 use iolens_model::load::Length;
-use iolens_model::served::Mishap;
+use iolens_model::server::Mishap;
 use iolens_model::server::ServerSetting;
 use iolens_sys::proc::Root;
 use iolens_sys::{process, sysctl};
@@ -68,7 +68,6 @@ impl TaskLimit {
 
 impl Limits {
     /// As they are now.
-    #[must_use]
     pub fn here() -> Limits {
         Limits::of(&Root::real(), process::descriptor_limits().1, process::task_limit())
     }
@@ -182,7 +181,6 @@ impl Limits {
 
     /// Why servers that stand beside each other cannot be in a trial with so many long
     /// connections to each: its client has those to all of them.
-    #[must_use]
     pub fn alone(&self, servers: u64, connections: u32) -> Option<String> {
         let needed = servers * u64::from(connections) + OTHER_DESCRIPTORS;
         (needed > self.descriptors).then(|| {
@@ -196,7 +194,6 @@ impl Limits {
 
     /// Of connections that come at once, those beyond what may wait to be taken are
     /// dropped, and come again after a second; `None` where none are.
-    #[must_use]
     pub fn beyond_backlog(&self, connections: u32, wanted: u32) -> Option<String> {
         let waiting = self.backlog?.min(u64::from(wanted));
         (waiting < u64::from(connections)).then(|| {
@@ -211,7 +208,6 @@ impl Limits {
 
     /// What a server has met that is a limit of the machine and no matter of a client's,
     /// with the one that is nearest; `None` where it has met none.
-    #[must_use]
     pub fn met(&self, mishaps: &[(Mishap, u64)]) -> Option<String> {
         let is_limit = |mishap: &Mishap| {
             matches!(mishap, Mishap::NoDescriptor | Mishap::NoTask | Mishap::BeyondSelect)
@@ -229,7 +225,6 @@ impl Limits {
 impl Entry {
     /// Threads and processes that it serves with, at least and at most, for so many
     /// workers and these connections.
-    #[must_use]
     pub fn tasks(&self, workers: u32, setting: &ServerSetting) -> (u64, Option<u64>) {
         let stay = match setting.length {
             Length::Long => u64::from(setting.connections),

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use iolens_model::served::Mishap;
+use iolens_model::server::Mishap;
 use iolens_sys::errno::Errno;
 use iolens_sys::event::Event;
 use iolens_sys::shared::{ROW, SharedNumbers};

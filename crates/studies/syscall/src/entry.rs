@@ -73,7 +73,6 @@ pub enum OfFile {
 
 impl OfFile {
     /// The word of lists.
-    #[must_use]
     pub fn word(self) -> Option<&'static str> {
         match self {
             OfFile::Nothing => None,
@@ -99,7 +98,6 @@ impl Asked {
     pub const LEAST: Asked = Asked { threads: 1, block: Bytes(1), file: None };
 
     /// What a cell asks for.
-    #[must_use]
     pub fn by(cell: &Cell, file: Option<Bytes>) -> Asked {
         Asked { threads: cell.threads, block: Bytes(cell.size.0.max(1)), file }
     }
@@ -160,7 +158,6 @@ impl UsersFile<'_> {
 
 impl Entry {
     /// What a run keeps of the entry.
-    #[must_use]
     pub fn facts(&self) -> CallFacts {
         CallFacts {
             id: self.id.to_owned(),
@@ -173,21 +170,18 @@ impl Entry {
     }
 
     /// The part an arm of this call plays against `baseline`.
-    #[must_use]
     pub fn role(&self, baseline: &str) -> Role {
         Role::against(self.id == baseline, self.control)
     }
 
     /// Units that a thread's slice has at most where a cell asks for this; `None` where there is
     /// no end.
-    #[must_use]
     pub fn most_of(&self, asked: Asked) -> Option<u32> {
         let holds = self.holds.map(|holds| u32::try_from(holds(asked)).unwrap_or(u32::MAX));
         self.most.into_iter().chain(holds).min()
     }
 
     /// What a thread's end of an arm of it is made from.
-    #[must_use]
     pub fn setup(&self, asked: Asked) -> Setup<'static> {
         let most = self.most_of(asked).unwrap_or(0).saturating_mul(asked.threads);
         Setup {

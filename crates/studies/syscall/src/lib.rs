@@ -54,7 +54,6 @@ pub const CALLS: &[&Entry] = &[
 ];
 
 /// The entry of an id.
-#[must_use]
 pub fn find(id: &str) -> Option<&'static Entry> {
     CALLS.iter().copied().find(|entry| entry.id == id)
 }

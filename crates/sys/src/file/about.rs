@@ -48,7 +48,6 @@ impl Kind {
     }
 
     /// In a sentence: `a directory`.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Kind::Regular => "a regular file",

@@ -26,7 +26,6 @@ pub struct Identity {
 
 impl Identity {
     /// The one that the kernel says this of.
-    #[must_use]
     pub fn of(about: &About) -> Identity {
         Identity { device: about.device, inode: about.inode }
     }
@@ -53,13 +52,11 @@ impl Found {
     }
 
     /// What it is, and how large.
-    #[must_use]
     pub fn about(&self) -> &About {
         &self.about
     }
 
     /// Which one it is.
-    #[must_use]
     pub fn identity(&self) -> Identity {
         Identity::of(&self.about)
     }

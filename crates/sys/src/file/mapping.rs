@@ -116,14 +116,12 @@ impl Mapping {
     }
 
     /// Bytes of the mapping.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// A range of it, to be read where it lies. Panics beyond the end, as all of these.
     #[inline]
-    #[must_use]
     pub fn view(&self, range: Range<usize>) -> View<'_> {
         View { start: self.at(&range), bytes: range.len(), mapping: PhantomData }
     }

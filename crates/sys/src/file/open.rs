@@ -81,7 +81,6 @@ pub(super) fn own_path(fd: BorrowedFd<'_>) -> String {
 
 /// Where other processes of this user find an open file, also one without a
 /// name, for as long as this process has it open.
-#[must_use]
 pub fn path_for_others(fd: &impl AsFd) -> String {
     format!("/proc/{}/fd/{}", crate::process::id(), fd.as_fd().as_raw_fd())
 }

@@ -102,14 +102,12 @@ impl ReadRing {
     }
 
     /// Requests that can be under way at once.
-    #[must_use]
     pub fn depth(&self) -> usize {
         self.under_way.len()
     }
 
     /// Requests that are, counted from their push to their taking.
     #[inline]
-    #[must_use]
     pub fn under_way(&self) -> usize {
         self.ring.under_way()
     }
@@ -184,7 +182,6 @@ impl ReadRing {
 
     /// The first `bytes` bytes of a slot's buffer. Panics for one that is under way.
     #[inline]
-    #[must_use]
     pub fn bytes(&self, slot: usize, bytes: usize) -> &[u8] {
         assert!(!self.under_way[slot] && bytes <= self.stride, "the kernel may write there");
         // SAFETY: within the slot's buffer, which the kernel has no request for; it

@@ -122,7 +122,6 @@ impl<'fd> ReceiveRings<'fd> {
 
     /// The connection whose turn it is.
     #[inline]
-    #[must_use]
     pub fn socket(&self) -> BorrowedFd<'fd> {
         self.connections[self.turn].socket
     }
@@ -190,7 +189,6 @@ impl<'fd> ReceiveRings<'fd> {
     }
 
     /// Requests that were handed over because the one before had ended.
-    #[must_use]
     pub fn rearms(&self) -> u64 {
         self.rearms
     }

@@ -171,7 +171,6 @@ impl<'fd, O: Operation> SendRing<'fd, O> {
 
     /// What it sends with.
     #[inline]
-    #[must_use]
     pub fn opcode(&self) -> Opcode {
         self.wishes.operation.opcode()
     }

@@ -224,13 +224,11 @@ impl ServerRing {
     }
 
     /// The socket of a connection.
-    #[must_use]
     pub fn socket(&self, slot: u32) -> Option<BorrowedFd<'_>> {
         Some(self.ring.memory.slots.get(slot as usize)?.socket.as_ref()?.as_fd())
     }
 
     /// The socket that connections come from.
-    #[must_use]
     pub fn listener(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
     }
@@ -274,7 +272,6 @@ impl ServerRing {
 
     /// What a filled buffer holds.
     #[inline]
-    #[must_use]
     pub fn bytes(&self, filled: &Filled) -> &[u8] {
         let start =
             self.ring.memory.buffers.at(usize::from(filled.id) * self.buffers.bytes as usize);
@@ -299,7 +296,6 @@ impl ServerRing {
 
     /// Requests that were handed over because the one before had ended without
     /// need.
-    #[must_use]
     pub fn rearms(&self) -> u64 {
         self.rearms
     }

@@ -51,14 +51,12 @@ impl SetupFlags {
     ];
 
     /// Those of the kernel's numbers that have a name here.
-    #[must_use]
     pub fn from_bits(bits: u32) -> SetupFlags {
         SetupFlags(bits & SetupFlags::NAMED.iter().fold(0, |all, (flag, ..)| all | flag.0))
     }
 
     /// Whether all of `other` are among them.
     #[inline]
-    #[must_use]
     pub const fn contains(self, other: SetupFlags) -> bool {
         self.0 & other.0 == other.0
     }
@@ -69,7 +67,6 @@ impl SetupFlags {
     }
 
     /// The first Linux that has all of them.
-    #[must_use]
     pub fn since(self) -> &'static str {
         self.own().next_back().map_or("5.1", |(_, since)| since)
     }

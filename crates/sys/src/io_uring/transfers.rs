@@ -98,14 +98,12 @@ impl TransferRing {
 
     /// Whether a slot has a request that has not ended.
     #[inline]
-    #[must_use]
     pub fn is_busy(&self, slot: usize) -> bool {
         self.busy[slot]
     }
 
     /// Requests that have not ended.
     #[inline]
-    #[must_use]
     pub fn under_way(&self) -> usize {
         self.ring.under_way()
     }

@@ -35,7 +35,6 @@ pub struct StackPlace(u64);
 
 impl StackPlace {
     /// By a random number, each as often as the others.
-    #[must_use]
     pub fn of(random: u64) -> StackPlace {
         StackPlace(random % PAGE_BYTES / ALIGNMENT_BYTES * ALIGNMENT_BYTES)
     }

@@ -19,7 +19,6 @@ pub struct TracedCall {
 
 impl TracedCall {
     /// Its name; `None` for one of another architecture and for one that is newer than iolens.
-    #[must_use]
     pub fn name(self) -> Option<&'static str> {
         let number = usize::try_from(self.number).ok()?;
         let is_own = self.architecture == OWN_ARCHITECTURE;
@@ -41,7 +40,6 @@ pub struct CallInTask {
 impl CallInTask {
     /// The file behind the argument at this place, by its number in the task, which must not have
     /// gone on from the stop. `None` where that is no descriptor, or the task may not be looked at.
-    #[must_use]
     pub fn file(&self, place: usize) -> Option<Identity> {
         // A descriptor is an int: the kernel does not look at the rest of the register.
         let [a, b, c, d, ..] = self.arguments.get(place)?.to_le_bytes();

@@ -128,7 +128,7 @@ fn is_complete(diagnosis: &Diagnosis) {
         let same = diagnosis.findings.iter().filter(|f| f.area == *area && f.name == *name);
         assert_eq!(same.count(), 1, "{name} is there twice");
     }
-    for area in Area::ALL {
+    for &area in Area::ALL {
         assert!(diagnosis.findings.iter().any(|finding| finding.area == area));
     }
     assert!(diagnosis.studies.iter().all(|outlook| !outlook.possible.is_empty()));

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use iolens_sys::fork::{self, Patience};
 use iolens_sys::shared::SharedNumbers;
 use iolens_sys::usage::ThreadUsage;
-use iolens_sys::{affinity, fault, poll};
+use iolens_sys::{affinity, memory, poll};
 
 use super::*;
 use crate::skip;
@@ -123,7 +123,7 @@ const PAGES: usize = 16;
 fn rests_nowhere(cpus: &[u32]) -> ThreadUsage {
     for turn in 0..TURNS {
         affinity::pin_thread(cpus[turn % cpus.len()]).unwrap();
-        fault::touch_fresh_pages(PAGES).unwrap();
+        memory::touch_fresh_pages(PAGES).unwrap();
         poll::readable(&[], 1).unwrap();
     }
     usage::thread_usage().unwrap()

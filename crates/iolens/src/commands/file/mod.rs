@@ -115,4 +115,4 @@ fn conclude(text: &str, failure: Option<&str>) -> Result<ExitCode, Failure> {
 }
 
 pub(crate) const ANOTHER_ANSWER: &str =
-    "the worker did not do the job it was given: use the same build at both ends";
+    "the worker answered something other than it was asked: this is a bug in iolens";

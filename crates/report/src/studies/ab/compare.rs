@@ -66,7 +66,6 @@ impl Compared<'_> {
 
 /// One screen: how each arm's change against the baseline differs between the runs. `is_verbose`
 /// adds every input that differs.
-#[must_use]
 pub fn text(compared: &Compared<'_>, is_verbose: bool, style: &Style) -> String {
     let mut out = terminal::draw(&screen(compared), style);
     let inputs = tables::inputs(&compared.comparison.inputs).filter(|_| is_verbose);
@@ -79,7 +78,6 @@ pub fn text(compared: &Compared<'_>, is_verbose: bool, style: &Style) -> String 
 }
 
 /// A comment for a pull request, in the Markdown of GitHub.
-#[must_use]
 pub fn markdown(compared: &Compared<'_>) -> String {
     let screen = screen(compared);
     let mut out = markdown_head(&screen);
@@ -94,7 +92,6 @@ pub fn markdown(compared: &Compared<'_>) -> String {
 }
 
 /// JSON. Changes are fractions: 0.02 is 2 % more against the baseline in the second run.
-#[must_use]
 pub fn json(compared: &Compared<'_>) -> String {
     let comparison = compared.comparison;
     let run = |header: &RunHeader| {

@@ -33,13 +33,11 @@ const WITH_NAMES: usize = 100;
 
 /// One screen: each run's change against the baseline, and what changed from run to run. Where
 /// that is too much of several series, a line of each; `is_verbose` shows every run.
-#[must_use]
 pub fn text(history: &AbHistory, is_verbose: bool, style: &Style) -> String {
     terminal::draw(&screen(history, is_verbose, style.columns()), style)
 }
 
 /// A comment for a pull request, in the Markdown of GitHub.
-#[must_use]
 pub fn markdown(history: &AbHistory) -> String {
     let screen = screen(history, true, WITH_NAMES);
     let (head, answers) = (markdown_head(&screen), markdown_answers(&screen));
@@ -367,7 +365,6 @@ pub const SCHEMA: &str = "iolens-ab-history/1";
 
 /// JSON. Changes are fractions: 0.02 is 2 % more. `interval` covers a change by itself,
 /// `simultaneous` all `claims` together, by which steps are judged.
-#[must_use]
 pub fn json(history: &AbHistory) -> String {
     let result = json!({
         "schema": SCHEMA,

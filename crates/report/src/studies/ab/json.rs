@@ -13,7 +13,6 @@ use super::{calls, links};
 pub const SCHEMA: &str = "iolens-ab/1";
 
 /// The result of a run. Changes are fractions: 0.049 is 4.9 % more.
-#[must_use]
 pub fn json(run: &Run, analysis: &AbAnalysis) -> String {
     let said = Said::of(run);
     let header = &run.header;

@@ -21,7 +21,6 @@ use crate::screen::After;
 use crate::sections::{Form, drawn, machine};
 
 /// The page of a run.
-#[must_use]
 pub fn page(run: &Run, analysis: &AbAnalysis) -> String {
     let first = screen(run, analysis, None);
     let heading = heading(run, analysis);
@@ -176,7 +175,6 @@ fn program_facts(run: &Run) -> Vec<Fact> {
 }
 
 /// A comment for a pull request.
-#[must_use]
 pub fn markdown(run: &Run, analysis: &AbAnalysis) -> String {
     let said = Said::of(run);
     let mut out = String::new();
@@ -229,13 +227,11 @@ fn numbers(cell: &AbCell) -> Table {
 }
 
 /// The first screen, for a terminal.
-#[must_use]
 pub fn first(run: &Run, analysis: &AbAnalysis, after: Option<After<'_>>, style: &Style) -> String {
     iolens_document::terminal::draw(&screen(run, analysis, after), style)
 }
 
 /// All that is not on the first screen, for a terminal.
-#[must_use]
 pub fn text(run: &Run, analysis: &AbAnalysis, style: &Style) -> String {
     let form = Form::Terminal { columns: style.columns(), is_whole: false };
     iolens_document::terminal::sections(&sections(run, analysis, form), style)

@@ -47,7 +47,6 @@ pub struct AbJoined {
 
 impl AbJoined {
     /// Places of the runs whose trials are needed.
-    #[must_use]
     pub fn runs(&self) -> BTreeSet<usize> {
         self.series.iter().flat_map(|series| &series.members).map(|member| member.run).collect()
     }
@@ -190,7 +189,6 @@ impl Found {
 }
 
 /// Joins runs by their headers; those of other studies are passed over.
-#[must_use]
 pub fn join(headers: &[RunHeader], wanted: &AbWanted) -> AbJoined {
     let mut order: Vec<usize> = (0..headers.len()).collect();
     order.sort_by_key(|&run| headers[run].started_unix_ns);

@@ -41,7 +41,6 @@ pub const PROGRAMS: [Program; 2] = [
 
 impl Program {
     /// As if a user had given it.
-    #[must_use]
     pub fn external(&self) -> External {
         let argv = self.argv.iter().map(|&word| word.to_owned()).collect();
         External { name: self.id.to_owned(), argv }
@@ -61,13 +60,11 @@ pub fn built_in_ids() -> impl Iterator<Item = &'static str> {
 }
 
 /// Whether an arm of this id needs no command.
-#[must_use]
 pub fn is_built_in(id: &str) -> bool {
     built_in_ids().any(|known| known == id)
 }
 
 /// Whether an arm moves no bytes, and is therefore compared with none.
-#[must_use]
 pub fn is_control(id: &str) -> bool {
     crate::engines::that_copies(id).is_some_and(|entry| entry.own.class == Class::Shares)
 }
@@ -79,14 +76,12 @@ pub fn role(id: &str, baseline: &str, axes: &CopyAxes) -> Option<Role> {
 }
 
 /// The program of an id; `None` for engines.
-#[must_use]
 pub fn program(id: &str, axes: &CopyAxes) -> Option<External> {
     let given = axes.external.iter().find(|external| external.name == id).cloned();
     given.or_else(|| PROGRAMS.iter().find(|known| known.id == id).map(Program::external))
 }
 
 /// What a run keeps of an arm.
-#[must_use]
 pub fn facts(id: &str, axes: &CopyAxes) -> Option<EngineFacts> {
     if let Some(entry) = crate::engines::that_copies(id) {
         return Some(entry.facts());

@@ -84,13 +84,11 @@ impl Prepared {
     }
 
     /// What a run keeps of them.
-    #[must_use]
     pub fn facts(&self) -> &FileFacts {
         &self.facts
     }
 
     /// A trial with the source of its cell's size and the folder.
-    #[must_use]
     pub fn given_to(&self, trial: Trial, seed: u64) -> Trial {
         let size = trial.cell.size;
         let Some(source) = self.sources.iter().find(|source| source.bytes == size) else {

@@ -209,7 +209,7 @@ fn cannot(what: &str, place: &Path, errno: Errno) -> Trouble {
 
 /// Brings a file to its device.
 pub(crate) fn fsync(file: &impl AsFd) -> Result<(), Errno> {
-    iolens_sys::file::sync::fsync(file.as_fd())
+    iolens_sys::file::fsync(file.as_fd())
 }
 
 #[cfg(test)]

@@ -7,21 +7,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::checksum::{Checksum, Xor};
 
-/// What is done with the bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Consumer {
-    /// Nothing. Of a mapped file one byte of each page is read, since nothing would
-    /// happen otherwise.
-    None,
-    /// Every 64-bit word is added up.
-    Scan,
-    /// The checksum.
-    Hash,
-    /// The XOR of 32-bit words.
-    Xor,
-    /// Both of these.
-    HashAndXor,
+iolens_model::words! {
+    /// What is done with the bytes.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Consumer {
+        /// Nothing. Of a mapped file one byte of each page is read, since nothing would
+        /// happen otherwise.
+        None = "none",
+        /// Every 64-bit word is added up.
+        Scan = "scan",
+        /// The checksum.
+        Hash = "hash",
+        /// The XOR of 32-bit words.
+        Xor = "xor",
+        /// Both of these.
+        HashAndXor = "hash+xor",
+    }
 }
 
 /// What a study asks for.
@@ -36,29 +38,12 @@ impl From<file::Consumer> for Consumer {
 }
 
 impl Consumer {
-    /// Every consumer.
-    pub const ALL: &'static [Consumer] =
-        &[Consumer::None, Consumer::Scan, Consumer::Hash, Consumer::Xor, Consumer::HashAndXor];
-
     /// What it makes of nothing.
-    #[must_use]
     pub fn of_nothing(self) -> Digest {
         let is = |consumers: &[Consumer]| consumers.contains(&self);
         Digest {
             checksum: is(&[Consumer::Hash, Consumer::HashAndXor]).then(Checksum::new),
             xor: is(&[Consumer::Xor, Consumer::HashAndXor]).then(Xor::default),
-        }
-    }
-
-    /// Its word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Consumer::None => "none",
-            Consumer::Scan => "scan",
-            Consumer::Hash => "hash",
-            Consumer::Xor => "xor",
-            Consumer::HashAndXor => "hash+xor",
         }
     }
 }

@@ -37,7 +37,6 @@ impl Entry {
 
     /// The part that an arm of it plays against `baseline` where the bytes go to
     /// `consumer`.
-    #[must_use]
     pub fn role(&self, baseline: &str, consumer: file::Consumer) -> Role {
         Role::against(self.id == baseline, self.only_touches(consumer != file::Consumer::None))
     }

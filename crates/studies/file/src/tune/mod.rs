@@ -114,14 +114,12 @@ pub struct Seen {
 
 impl Watch {
     /// Begins.
-    #[must_use]
     pub fn begin() -> Watch {
         let root = Root::real();
         Watch { before: environment::Before::read(&root), root }
     }
 
     /// Ends.
-    #[must_use]
     pub fn end(self) -> Seen {
         let environment = self.before.after(&self.root);
         let stolen = environment.steal_ticks.value().map(|ticks| Nanos(ticks * TICK_NS));

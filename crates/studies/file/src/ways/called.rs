@@ -9,9 +9,9 @@ use iolens_model::host::KernelVersion;
 use iolens_model::tune::Way;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
+use iolens_sys::file;
 use iolens_sys::file::at::{How, pread, preadv2, pwrite, read, readv, seek, write, writev};
 use iolens_sys::file::open::Caching;
-use iolens_sys::file::sync;
 use iolens_sys::pages::Pages;
 
 use super::{COPIED_OUT, Entry, engine, memory};
@@ -319,14 +319,14 @@ impl After for Nothing {}
 struct Fsync;
 
 impl After for Fsync {
-    const SYNC: Option<Sync> = Some(Sync { name: Call::destination("fsync"), call: sync::fsync });
+    const SYNC: Option<Sync> = Some(Sync { name: Call::destination("fsync"), call: file::fsync });
 }
 
 struct Fdatasync;
 
 impl After for Fdatasync {
     const SYNC: Option<Sync> =
-        Some(Sync { name: Call::destination("fdatasync"), call: sync::fdatasync });
+        Some(Sync { name: Call::destination("fdatasync"), call: file::fdatasync });
 }
 
 /// write(2) where the last one ended, and what follows it.

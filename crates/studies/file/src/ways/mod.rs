@@ -89,7 +89,6 @@ pub(crate) const fn engine<O>(
 
 impl<O> Entry<O> {
     /// What a run keeps of it.
-    #[must_use]
     pub fn facts(&self) -> EngineFacts {
         EngineFacts {
             id: self.id.to_owned(),

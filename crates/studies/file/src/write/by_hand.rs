@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use iolens_model::units::{Bytes, Nanos};
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
+use iolens_sys::file;
 use iolens_sys::file::create::{self, How};
-use iolens_sys::file::sync;
 use iolens_sys::usage::cpu_ns_of_process;
 use serde::{Deserialize, Serialize};
 
@@ -28,34 +28,19 @@ use crate::ways::ring::{DEPTH, memory_bytes_max};
 /// to the other.
 const SLICE_BYTES: u64 = 256 << 10;
 
-/// When what was written is to be on the device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Syncing {
-    /// When the kernel writes it back.
-    None,
-    /// After one fsync(2) at the end.
-    Fsync,
-    /// After one fdatasync(2) at the end.
-    Fdatasync,
-    /// After each write (`O_DSYNC`).
-    Dsync,
-}
-
-impl Syncing {
-    /// All of them.
-    pub const ALL: &'static [Syncing] =
-        &[Syncing::None, Syncing::Fsync, Syncing::Fdatasync, Syncing::Dsync];
-
-    /// Its word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Syncing::None => "none",
-            Syncing::Fsync => "fsync",
-            Syncing::Fdatasync => "fdatasync",
-            Syncing::Dsync => "dsync",
-        }
+iolens_model::words! {
+    /// When what was written is to be on the device.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Syncing {
+        /// When the kernel writes it back.
+        None = "none",
+        /// After one fsync(2) at the end.
+        Fsync = "fsync",
+        /// After one fdatasync(2) at the end.
+        Fdatasync = "fdatasync",
+        /// After each write (`O_DSYNC`).
+        Dsync = "dsync",
     }
 }
 
@@ -309,8 +294,8 @@ type Sync = fn(BorrowedFd<'_>) -> Result<(), Errno>;
 fn last_sync(syncing: Syncing, was_cut: bool) -> Option<(Sync, &'static str)> {
     match (syncing, was_cut) {
         (Syncing::None, _) | (Syncing::Dsync, false) => None,
-        (Syncing::Fsync, _) => Some((sync::fsync, "fsync")),
-        (Syncing::Fdatasync, _) | (Syncing::Dsync, true) => Some((sync::fdatasync, "fdatasync")),
+        (Syncing::Fsync, _) => Some((file::fsync, "fsync")),
+        (Syncing::Fdatasync, _) | (Syncing::Dsync, true) => Some((file::fdatasync, "fdatasync")),
     }
 }
 

@@ -13,7 +13,7 @@ use iolens_model::units::{Bytes, Nanos};
 use iolens_sys::clock;
 use iolens_sys::file::at::pwrite;
 use iolens_sys::file::create::{self, How};
-use iolens_sys::file::sync::fdatasync;
+use iolens_sys::file::fdatasync;
 use iolens_sys::pages::page_bytes;
 use iolens_sys::proc::Root;
 

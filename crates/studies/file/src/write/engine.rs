@@ -119,7 +119,6 @@ impl Entry {
     }
 
     /// The part that an arm of it plays against `baseline`.
-    #[must_use]
     pub fn role(&self, baseline: &str) -> Role {
         Role::against(self.id == baseline, false)
     }

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use iolens_model::file::{Destination, FileCounts, WriteSetting};
 use iolens_model::trial::{Trial, TrialFile, TrialRegions};
 use iolens_sys::errno::Errno;
+use iolens_sys::file;
 use iolens_sys::file::cache::{self, Advice, Cached};
 use iolens_sys::file::create::{self, How};
-use iolens_sys::file::sync;
 use iolens_sys::pages::page_bytes;
 
 use super::engine::Entry;
@@ -105,13 +105,13 @@ impl Destined {
             let size = create::truncate(fd, self.regions.bytes);
             size.map_err(self.cannot("give its size to"))?;
         }
-        sync::fdatasync(fd).map_err(self.cannot("sync"))
+        file::fdatasync(fd).map_err(self.cannot("sync"))
     }
 
     /// Brings a region to the device, and into the page cache or out of it.
     fn clean(&self, entry: &Entry, start: u64) -> Result<(), String> {
         let (fd, bytes) = (self.subject.fd(), self.regions.bytes);
-        sync::fdatasync(fd).map_err(self.cannot("sync"))?;
+        file::fdatasync(fd).map_err(self.cannot("sync"))?;
         if entry.is_direct {
             let once = || {
                 cache::advise(fd, start, bytes, Advice::DontNeed).map_err(self.cannot("evict"))?;

@@ -8,7 +8,7 @@ use iolens_model::family::{Condition, Family};
 use iolens_model::host::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
-use iolens_sys::fault::touch;
+use iolens_sys::memory::touch;
 use iolens_sys::ring::{Field, Layout};
 use iolens_sys::{pipe, socket};
 

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use iolens_model::data_path::CallsPerMessage;
 use iolens_model::family::{Condition, Family};
 use iolens_sys::errno::Errno;
-use iolens_sys::fault::touch;
+use iolens_sys::memory::touch;
 use iolens_sys::ring::{Field, Layout};
 use iolens_sys::socket;
 

@@ -33,14 +33,12 @@ pub const RECEIVERS: &[&Entry] = &[
 ];
 
 /// The receiver of an id.
-#[must_use]
 pub fn find(id: &str) -> Option<&'static Entry> {
     RECEIVERS.iter().copied().find(|entry| entry.id == id)
 }
 
 /// The sysctls that these cells need, whether or not the user consents to their change: only pages
 /// that stand alone can be mapped for a receiver.
-#[must_use]
 pub fn needed_sysctls(cells: &[Cell]) -> Vec<sysctl::Setting> {
     let maps = |id: &str| {
         let hops = find(id).map_or(&[][..], |entry| entry.hops);
@@ -92,7 +90,7 @@ const fn receiver(
         summary,
         since: Some(since),
         hops,
-        transports: &Transport::ALL,
+        transports: Transport::ALL,
         has_bytes: true,
         descriptors: 0,
         available: || Ok(()),
@@ -110,7 +108,6 @@ impl Entry {
     }
 
     /// What a run keeps of the entry.
-    #[must_use]
     pub fn facts(&self) -> ReceiverFacts {
         ReceiverFacts {
             id: self.id.to_owned(),

@@ -29,9 +29,8 @@ pub struct Listing {
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Everything, those with primitives first.
-#[must_use]
 pub fn all() -> Vec<Listing> {
-    let ours = Transport::ALL.into_iter().map(of_transport);
+    let ours = Transport::ALL.iter().copied().map(of_transport);
     let others = [
         ("vsock", "stream sockets between a guest and its host", vsock()),
         ("ktls", "TLS records made by the kernel under a TCP socket", ktls()),
@@ -131,7 +130,7 @@ mod tests {
     #[test]
     fn every_transport_is_listed_with_what_sends_over_it() {
         let all = all();
-        for transport in Transport::ALL {
+        for &transport in Transport::ALL {
             let found = all.iter().find(|listing| listing.name == transport.word()).unwrap();
             assert!(!found.primitives.is_empty(), "{transport}");
         }

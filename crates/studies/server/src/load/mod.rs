@@ -43,7 +43,6 @@ pub use session::{Portion, Session, run};
 
 /// As [`run`], until the user interrupts: the first time requests that were sent
 /// are still waited for, up to a second.
-#[must_use]
 pub fn run_by_hand(
     settings: &Settings,
     interrupts: &mut Interrupts,
@@ -75,7 +74,6 @@ pub enum Form {
 
 impl Form {
     /// An HTTP/1.1 GET of a path.
-    #[must_use]
     pub fn http(path: &str, address: &SocketAddr) -> Form {
         Form::Request(format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").into_bytes())
     }
@@ -127,7 +125,6 @@ pub struct Settings {
 
 impl Settings {
     /// One connection in a closed loop for a second: what others are variations of.
-    #[must_use]
     pub fn closed_loop(address: SocketAddr) -> Settings {
         Settings {
             address,

@@ -64,7 +64,6 @@ impl Expected {
     }
 
     /// What of a reply is checked, in words.
-    #[must_use]
     pub fn checked(&self) -> &'static str {
         match self {
             Expected::Id => "the id of every reply (--service says what else to check)",
@@ -154,7 +153,6 @@ fn is_record(text: &[u8]) -> bool {
 }
 
 /// When an oracle's service began and ended, in ns on `CLOCK_MONOTONIC`.
-#[must_use]
 pub fn record(text: &[u8]) -> Option<(u64, u64)> {
     let (begin, end) = std::str::from_utf8(text).ok()?.split_once(' ')?;
     let (begin_ns, end_ns) = (begin.parse().ok()?, end.trim_end().parse().ok()?);
@@ -309,7 +307,6 @@ impl Partial {
 pub type Read = (Option<u64>, bool, Vec<u8>);
 
 /// The replies in a stream that comes in these pieces, each that came whole.
-#[must_use]
 pub fn replies<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, expected: &Expected) -> Vec<Read> {
     read_all(pieces, expected).0
 }

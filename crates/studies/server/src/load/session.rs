@@ -22,7 +22,6 @@ use super::{Count, Ends, Settings, Stop, Watch};
 /// is told of every reply; a load that is measured has none.
 ///
 /// [`Settings::check`] has been asked before.
-#[must_use]
 pub fn run(settings: &Settings, stop: &Stop, watch: Option<&Watch<'_>>) -> Load {
     match Session::without_connections(settings.clone()) {
         Ok(mut session) => session.offer(&settings.portion(), stop, watch).load,
@@ -53,7 +52,6 @@ pub struct Portion {
 
 impl Settings {
     /// What they offer.
-    #[must_use]
     pub fn portion(&self) -> Portion {
         let Settings { pace, count, warmup, seed, .. } = *self;
         Portion { pace, count, warmup, seed }
@@ -98,13 +96,11 @@ impl Session {
     }
 
     /// What it was opened with, and what was offered last.
-    #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
     /// Connections made so far, those lost and made again among them.
-    #[must_use]
     pub fn connects(&self) -> Connects {
         let sum = |of: fn(&LinkCounts) -> u64| self.hands.iter().map(|h| of(&h.links.counts)).sum();
         let ramps = || self.hands.iter().filter_map(|hand| hand.ramp).filter(|ramp| ramp.made > 0);
@@ -129,7 +125,6 @@ impl Session {
     ///
     /// With short connections, the first requests of each portion are spread over
     /// the time of the ramp.
-    #[must_use]
     pub fn offer(&mut self, portion: &Portion, stop: &Stop, watch: Option<&Watch<'_>>) -> Offered {
         let Portion { pace, count, warmup, seed } = *portion;
         let settings = &mut self.settings;

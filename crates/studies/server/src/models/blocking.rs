@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use iolens_model::served::Mishap;
+use iolens_model::server::Mishap;
 use iolens_sys::errno::Errno;
 use iolens_sys::{socket, tcp};
 

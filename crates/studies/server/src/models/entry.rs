@@ -15,28 +15,20 @@ use crate::services::Spec;
 use crate::{Close, Context, NEVER, ServeOptions, Server};
 use iolens_harness::host::with_version;
 
-/// What a model makes for a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Makes {
-    /// A process, or it keeps one for it.
-    Process,
-    /// A thread.
-    Thread,
-    /// Nothing but a descriptor and some bytes.
-    Nothing,
-}
-
-impl Makes {
-    /// Its word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Makes::Process => "process",
-            Makes::Thread => "thread",
-            Makes::Nothing => MAKES_NOTHING,
-        }
+iolens_model::words! {
+    /// What a model makes for a connection.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Makes {
+        /// A process, or it keeps one for it.
+        Process = "process",
+        /// A thread.
+        Thread = "thread",
+        /// Nothing but a descriptor and some bytes.
+        Nothing = MAKES_NOTHING,
     }
 }
+
+impl Makes {}
 
 /// What a number of workers is, in a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +47,6 @@ pub enum Workers {
 
 impl Workers {
     /// What `--workers` means; nothing where it means nothing.
-    #[must_use]
     pub fn word(self) -> Option<&'static str> {
         match self {
             Workers::None => None,

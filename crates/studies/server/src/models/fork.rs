@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use iolens_model::served::Mishap;
+use iolens_model::server::Mishap;
 use iolens_sys::errno::Errno;
 use iolens_sys::fork::{self, Patience};
 use iolens_sys::process;

@@ -31,14 +31,12 @@ pub const MODELS: &[&Entry] = &[
 ];
 
 /// The model of an id.
-#[must_use]
 pub fn find(id: &str) -> Option<&'static Entry> {
     MODELS.iter().copied().find(|entry| entry.id == id)
 }
 
 /// Whether that is a model which keeps a process or a thread for each connection; not of
 /// a program that this build does not know.
-#[must_use]
 pub fn keeps(id: &str) -> bool {
     find(id).is_some_and(|entry| entry.makes != Makes::Nothing)
 }

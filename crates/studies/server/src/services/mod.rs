@@ -45,7 +45,6 @@ impl Spec {
     }
 
     /// As it was written.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -29,7 +29,6 @@ pub struct Cqe {
 
 impl Cqe {
     /// Whether a notification says that the bytes were copied after all.
-    #[must_use]
     pub fn copied(&self) -> bool {
         self.result.cast_unsigned() & IORING_NOTIF_USAGE_ZC_COPIED != 0
     }
@@ -55,7 +54,6 @@ impl<'fd> PlainRing<'fd> {
     }
 
     /// Whether notifications report copies.
-    #[must_use]
     pub fn reports_copies(&self) -> bool {
         self.0.report != 0
     }

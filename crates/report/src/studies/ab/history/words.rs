@@ -371,7 +371,6 @@ pub(super) fn left_out(history: &AbHistory) -> Option<Answer> {
 }
 
 /// `2 runs of --links (their baseline is several files)`.
-#[must_use]
 pub fn left_words(left: &AbLeftOut) -> String {
     let runs = count(left.runs.len(), "run");
     let verb =

@@ -10,7 +10,7 @@ use arrayvec::ArrayVec;
 use iolens_sys::errno::Errno;
 use iolens_sys::ring::{Field, Layout, MessageRing};
 use iolens_sys::splice::Pipe;
-use iolens_sys::{clock, fault, socket, splice, tcp, zerocopy};
+use iolens_sys::{clock, memory, socket, splice, tcp, zerocopy};
 
 use super::{Bare, Loop};
 use crate::entry::{Setup, SetupError};
@@ -126,7 +126,7 @@ impl Bare for Staged<'_> {
     }
 
     fn touch(&self) {
-        let _ = self.ring.touch().wrapping_add(fault::touch(&self.staging));
+        let _ = self.ring.touch().wrapping_add(memory::touch(&self.staging));
     }
 }
 
