@@ -4,13 +4,13 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, Mode, OFlags, RenameFlags, linkat, mkdirat, open, openat, renameat, renameat_with,
-    unlinkat,
+    AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, mkdirat, open, openat, renameat,
+    renameat_with, unlinkat,
 };
 
 use crate::errno::Errno;
@@ -65,7 +65,8 @@ impl Folder {
         self.moved_in(name, bytes, mode, |passing| self.move_new(passing, name))
     }
 
-    /// Writes a file under its passing name, brings it to the device and has it moved in.
+    /// Writes a file, brings it to the device and has it moved in from its passing name. It gets
+    /// that when it is whole; where the file system has no `O_TMPFILE`, from the start.
     fn moved_in(
         &self,
         name: &OsStr,
@@ -73,17 +74,45 @@ impl Folder {
         mode: u32,
         move_in: impl FnOnce(&OsStr) -> Result<(), Errno>,
     ) -> Result<(), Errno> {
-        let passing = passing(name);
-        let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        let opened = openat(&self.0, &passing, new | OFlags::CLOEXEC, Mode::from_raw_mode(mode))?;
-        let mut file = File::from(opened);
-        let written = file.write_all(bytes).and_then(|()| file.sync_all()).map_err(Errno::from);
-        let whole = written.and_then(|()| move_in(&passing));
+        let (passing, mode) = (passing(name), Mode::from_raw_mode(mode));
+        let nameless = self.nameless(bytes, mode).and_then(|file| self.give_name(&file, &passing));
+        let whole = match nameless {
+            Err(Errno::EOPNOTSUPP | Errno::EISDIR | Errno::ENOENT) => {
+                self.named(&passing, bytes, mode)
+            }
+            named => named,
+        };
+        if whole == Err(Errno::EEXIST) {
+            return whole; // What has that name is not ours.
+        }
+        let whole = whole.and_then(|()| move_in(&passing));
         if whole.is_err() {
             let _ = unlinkat(&self.0, &passing, AtFlags::empty());
         }
         whole?;
         Ok(rustix::fs::fsync(&self.0)?)
+    }
+
+    fn nameless(&self, bytes: &[u8], mode: Mode) -> Result<File, Errno> {
+        self.written(OsStr::new("."), OFlags::TMPFILE, bytes, mode)
+    }
+
+    fn named(&self, passing: &OsStr, bytes: &[u8], mode: Mode) -> Result<(), Errno> {
+        let new = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        self.written(passing, new, bytes, mode).map(drop)
+    }
+
+    fn written(&self, at: &OsStr, flags: OFlags, bytes: &[u8], mode: Mode) -> Result<File, Errno> {
+        let flags = flags | OFlags::WRONLY | OFlags::CLOEXEC;
+        let mut file = File::from(openat(&self.0, at, flags, mode)?);
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        Ok(file)
+    }
+
+    fn give_name(&self, file: &File, name: &OsStr) -> Result<(), Errno> {
+        let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+        Ok(linkat(CWD, own, &self.0, name, AtFlags::SYMLINK_FOLLOW)?)
     }
 
     /// Moves a file to a name that nobody has. Where the file system cannot do that at once
@@ -179,7 +208,6 @@ fn beginning(name: &OsStr) -> OsString {
 }
 
 /// The folder that a path is in.
-#[must_use]
 pub fn folder_of(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
@@ -220,6 +248,30 @@ mod tests {
         assert_eq!(remove(&path), Ok(()), "it is gone already");
         let nowhere = folder.path().join("none/record");
         assert_eq!(write(&nowhere, ""), Err(Errno::ENOENT));
+    }
+
+    #[test]
+    fn a_file_has_no_name_before_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = Folder::open(folder.path()).unwrap();
+        let (name, mode) = (OsStr::new("page"), Mode::from_raw_mode(0o600));
+        match own.nameless(b"whole", mode) {
+            Ok(file) => {
+                assert!(names(folder.path()).is_empty());
+                own.give_name(&file, name).unwrap();
+                assert_eq!(own.give_name(&file, name), Err(Errno::EEXIST));
+            }
+            Err(lacks) => {
+                assert!(matches!(lacks, Errno::EOPNOTSUPP | Errno::EISDIR), "{lacks}");
+                own.named(name, b"whole", mode).unwrap();
+            }
+        }
+        assert_eq!(own.named(name, b"torn", mode), Err(Errno::EEXIST));
+        own.named(OsStr::new("other"), b"whole", mode).unwrap();
+        for made in ["page", "other"] {
+            assert_eq!(std::fs::read(folder.path().join(made)).unwrap(), b"whole");
+        }
+        assert_eq!(names(folder.path()), ["other", "page"]);
     }
 
     #[test]
