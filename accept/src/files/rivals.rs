@@ -141,7 +141,7 @@ pub fn google_benchmark(bench: &Bench) -> Res {
 fn witness(bench: &Bench, bytes: u64, block: u64, behind: u64) -> Res<f64> {
     let file = name(bytes);
     let words = format!(
-        "--src={file} --dst=out --block-size={block} --behind={behind} --benchmark_min_time=0 \
+        "--src={file} --dst=out --block={block} --behind={behind} --benchmark_min_time=0 \
          --benchmark_format=json"
     );
     let json = bench.at_home(Job::new(bench.peers.join("copy")).words(&words)).json()?;
