@@ -100,8 +100,6 @@ iolens_model::words! {
     }
 }
 
-impl Format {}
-
 /// What was found in one file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Audit {

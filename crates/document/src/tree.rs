@@ -131,8 +131,6 @@ iolens_model::words! {
     }
 }
 
-impl Label {}
-
 /// A part with a heading.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Section {

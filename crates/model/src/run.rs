@@ -199,8 +199,6 @@ crate::words! {
     }
 }
 
-impl Part {}
-
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunEnd {

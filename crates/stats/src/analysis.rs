@@ -364,8 +364,6 @@ iolens_model::words! {
     }
 }
 
-impl Kind {}
-
 /// The models of a run of servers by their kinds; empty in other studies.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Kinds {

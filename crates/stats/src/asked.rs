@@ -40,8 +40,6 @@ iolens_model::words! {
     }
 }
 
-impl Unfit {}
-
 impl Asked {
     /// Whether a run can answer on this machine, as far as its header tells.
     ///

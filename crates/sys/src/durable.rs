@@ -4,16 +4,17 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, mkdirat, open, openat, renameat,
-    renameat_with, unlinkat,
+    AtFlags, Mode, OFlags, RenameFlags, linkat, mkdirat, open, openat, renameat, renameat_with,
+    unlinkat,
 };
 
 use crate::errno::Errno;
+use crate::file::give_name_in;
 use crate::{clock, process};
 
 /// An open folder. What is done in it is done there, whatever its path has come to mean, and
@@ -75,8 +76,8 @@ impl Folder {
         move_in: impl FnOnce(&OsStr) -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         let (passing, mode) = (passing(name), Mode::from_raw_mode(mode));
-        let nameless = self.nameless(bytes, mode).and_then(|file| self.give_name(&file, &passing));
-        let whole = match nameless {
+        let give = |file: File| give_name_in(self.0.as_fd(), &file, &passing);
+        let whole = match self.nameless(bytes, mode).and_then(give) {
             Err(Errno::EOPNOTSUPP | Errno::EISDIR | Errno::ENOENT) => {
                 self.named(&passing, bytes, mode)
             }
@@ -108,11 +109,6 @@ impl Folder {
         file.write_all(bytes)?;
         file.sync_all()?;
         Ok(file)
-    }
-
-    fn give_name(&self, file: &File, name: &OsStr) -> Result<(), Errno> {
-        let own = format!("/proc/self/fd/{}", file.as_raw_fd());
-        Ok(linkat(CWD, own, &self.0, name, AtFlags::SYMLINK_FOLLOW)?)
     }
 
     /// Moves a file to a name that nobody has. Where the file system cannot do that at once
@@ -258,8 +254,8 @@ mod tests {
         match own.nameless(b"whole", mode) {
             Ok(file) => {
                 assert!(names(folder.path()).is_empty());
-                own.give_name(&file, name).unwrap();
-                assert_eq!(own.give_name(&file, name), Err(Errno::EEXIST));
+                give_name_in(own.0.as_fd(), &file, name).unwrap();
+                assert_eq!(give_name_in(own.0.as_fd(), &file, name), Err(Errno::EEXIST));
             }
             Err(lacks) => {
                 assert!(matches!(lacks, Errno::EOPNOTSUPP | Errno::EISDIR), "{lacks}");

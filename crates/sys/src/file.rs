@@ -13,6 +13,7 @@ pub mod extents;
 pub mod mapping;
 pub mod open;
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::Path;
@@ -67,8 +68,13 @@ pub fn in_folder(folder: &Path) -> Result<File, Errno> {
 /// Errors: `EEXIST`; `ENOENT` for a file that had a name once; `EXDEV` on another
 /// file system.
 pub fn give_name(file: &File, path: &Path) -> Result<(), Errno> {
+    give_name_in(CWD, file, path.as_os_str())
+}
+
+/// The same in an open folder.
+pub(crate) fn give_name_in(folder: BorrowedFd<'_>, file: &File, name: &OsStr) -> Result<(), Errno> {
     let own = format!("/proc/self/fd/{}", file.as_raw_fd());
-    Ok(linkat(CWD, own, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+    Ok(linkat(CWD, own, folder, name, AtFlags::SYMLINK_FOLLOW)?)
 }
 
 /// Allocates the first `bytes` of a file, which reads as zeros then where nothing

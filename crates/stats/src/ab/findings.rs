@@ -120,8 +120,6 @@ iolens_model::words! {
     }
 }
 
-impl AbVerdict {}
-
 /// The rule behind a verdict. Intervals are of changes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "rule", rename_all = "snake_case")]

@@ -71,8 +71,6 @@ iolens_model::words! {
     }
 }
 
-impl Close {}
-
 /// What is to be served, how and where.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {

@@ -28,8 +28,6 @@ iolens_model::words! {
     }
 }
 
-impl Makes {}
-
 /// What a number of workers is, in a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workers {
