@@ -366,11 +366,13 @@ mod tests {
     #[test]
     fn a_change_that_is_known_is_found_and_no_other() {
         let change = |primitive: &str, verdict: &str, low: f64| {
+            let ns = if primitive == "half" { 20_040_000 } else { 40_080_000 };
             json!({"primitive": primitive, "arm": primitive, "quantity": "time", "verdict": verdict,
-                   "ratio": 0.8337, "pointwise": {"low": low, "high": 0.8344},
-                   "own": {"ns_a": 40_080_000}})
+                   "ratio": 0.8337, "pointwise": {"low": low, "high": 0.8344}, "own": {"ns_a": ns}})
         };
         let good = |changes: [Value; 2]| {
+            let half = change("half", "EQUIVALENT", 0.8);
+            let changes = [&[half], &changes[..]].concat();
             asked("truth handicap", "two runs", &json!({ "changes": changes }), &json!(0))
         };
         let same = || change("same", "EQUIVALENT", 0.8);

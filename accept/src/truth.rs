@@ -172,10 +172,10 @@ const HANDICAPPED_US: u32 = WORK_US * 12 / 10;
 /// much work for each request but for one of the two, which has 20 % more in the second. No
 /// arm is changed for the sake of the test.
 ///
-/// A request costs something besides the work, some hundred microseconds: by right the arm
-/// becomes slower by what it took in the first run, over that and the work that was added.
-/// Of that something a part grows with the work (ticks, interrupts), so the work is long: with
-/// one of 4 ms the right ratio was known to 0.001, and on a quiet machine its interval is narrower.
+/// A request costs something besides the work, some hundred microseconds, of which a part grows
+/// with the work (ticks, interrupts, steal). A third server, with half of the work, tells how
+/// much: by right the arm becomes slower by what it took in the first run, over that and what the
+/// work that was added costs by this.
 fn handicap(bench: &Bench) -> Res {
     let both = format!("{} {}", handicapped(bench, WORK_US)?, handicapped(bench, HANDICAPPED_US)?);
     compare(bench, &both)
@@ -187,7 +187,7 @@ fn handicapped(bench: &Bench, slow_us: u32) -> Res<String> {
         "run server --models epoll_lt --connections 1 --keep-alive yes --load closed --network \
          loopback --budget 4m --progress none --json --service burn:{WORK_US}"
     ));
-    for (name, work_us) in [("same", WORK_US), ("slow", slow_us)] {
+    for (name, work_us) in [("same", WORK_US), ("half", WORK_US / 2), ("slow", slow_us)] {
         let serve = format!("serve epoll_lt --service burn:{work_us} --listen :{{port}}");
         run = run.arg("--external").arg(format!("{name}={} {serve}", bench.tool.display()));
     }
