@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::errno::Errno;
+use crate::file;
 
 /// Bytes that a holder has to name itself.
 const HOLDER_MAX: u64 = 256;
@@ -38,12 +39,27 @@ fn open(path: &Path, locked_by: LockedBy) -> Result<File, Errno> {
     match options.open(path) {
         Ok(file) => Ok(file),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            let file = options.create_new(true).mode(mode).open(path)?;
-            file.set_permissions(Permissions::from_mode(mode))?;
-            Ok(file)
+            match make(path, mode) {
+                // No /proc, or no O_TMPFILE: for a moment its mode is what umask(2) leaves of it.
+                Err(Errno::ENOENT) => {
+                    let file = options.create_new(true).mode(mode).open(path)?;
+                    file.set_permissions(Permissions::from_mode(mode))?;
+                    Ok(file)
+                }
+                made => made,
+            }
         }
         Err(e) => Err(e.into()),
     }
+}
+
+/// Makes the file with its whole mode before it has its name: whoever finds it may open it.
+fn make(path: &Path, mode: u32) -> Result<File, Errno> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let file = file::in_folder(folder.unwrap_or(Path::new(".")))?;
+    file.set_permissions(Permissions::from_mode(mode))?;
+    file::give_name(&file, path)?;
+    Ok(file)
 }
 
 /// Why a file that somebody put there is none to lock: what is written into a file of
