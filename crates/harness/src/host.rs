@@ -59,14 +59,10 @@ pub fn limits(root: &Root) -> Result<HostFacts, String> {
     })
 }
 
-/// Why sched_getaffinity(2) may say `EINVAL`.
-pub const CPUS_ASKED: &str = "iolens can ask about 1024 CPUs, and this kernel may have more";
-
 /// The CPUs that this thread may run on, one at least.
 fn usable(asked: Result<Vec<u32>, Errno>) -> Result<Vec<u32>, String> {
     asked.map_err(|errno| {
-        let why = if errno == Errno::EINVAL { format!(": {CPUS_ASKED}") } else { String::new() };
-        format!("cannot ask on which CPUs iolens may run (sched_getaffinity): {errno}{why}")
+        format!("cannot ask on which CPUs iolens may run (sched_getaffinity): {errno}")
     })
 }
 

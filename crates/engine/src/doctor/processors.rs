@@ -4,7 +4,7 @@ use iolens_model::doctor::{Area, Finding};
 use iolens_model::parse;
 
 use super::Patient;
-use iolens_harness::{cgroup, host};
+use iolens_harness::cgroup;
 
 pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
     let mut findings = vec![cpus(patient), quota(patient), smt(patient), isolated(patient)];
@@ -23,7 +23,7 @@ fn cpus(patient: &Patient<'_>) -> Finding {
     if usable == 0 {
         return ok("CPUs", "unknown: the call fails", "sched_getaffinity(2)").lacks(
             "nothing is measured: iolens cannot tell where it may run",
-            format!("none: {}", host::CPUS_ASKED),
+            "none: a filter of system calls (seccomp) may forbid it",
         );
     }
     let online = patient.root.read(&format!("{CPUS}/online")).unwrap_or_default();

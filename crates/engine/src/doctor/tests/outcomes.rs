@@ -311,7 +311,7 @@ fn servers_need_descriptors_and_processors() {
         one.check_possible(part, State::Limited, "CPU");
     }
     let unknown = Case::healthy().tried(|tried| tried.cpus = Vec::new());
-    unknown.check("CPUs", State::Missing, "unknown", "none: iolens can ask about 1024 CPUs");
+    unknown.check("CPUs", State::Missing, "unknown", "none: a filter of system calls");
 }
 
 #[test]
