@@ -149,12 +149,13 @@ fn repetitions(bench: &Bench) -> Res {
     Ok(())
 }
 
-/// Two copies of one build, measured in turn, do not differ.
+/// Two copies of one build, measured in turn, do not differ. `--passes` makes the run short;
+/// after `--quick`, no change would get a verdict.
 fn fresh_copies(bench: &Bench) -> Res {
     let copy = bench.copy_tool("copy-of-iolens")?;
     let run = bench.json(
-        "run net --quick --sizes 4KiB --network loopback --methods send,write --passes 12 --budget \
-         60s --json",
+        "run net --sizes 4KiB --threads 1 --network loopback --methods send,write --passes 12 \
+         --rounds 5 --slice 1ms --json",
     )?;
     let words = format!("{} --progress none --rerun {}", run_id(&run)?, copy.display());
     (0..20).try_for_each(|_| compare(bench, &words))
