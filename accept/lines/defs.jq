@@ -6,6 +6,8 @@ def rows($method): [.cells[] | select(.primitive == $method)];
 def in_role($role): [.cells[] | select(.role == $role)];
 def own($method): [rows($method)[] | select(.role != "self_check")][0];
 def judged($verdicts): [.[] | select(.verdict | IN($verdicts[]))];
+# Whether a verdict is one, and no reason why there is none.
+def is_judged: IN("FASTER", "SLOWER", "SMALL", "EQUIVALENT", "INCONCLUSIVE");
 
 # Half of the pointwise interval of a row's ratio, as a fraction.
 def width: (.ratio_high / .ratio_low | sqrt) - 1;
@@ -16,8 +18,12 @@ def words:
   "\(.mode // "") \(.message_bytes // .block_bytes) B × \(.threads): \(.verdict) " +
   "\(.ratio | short) [\(.ratio_low | short), \(.ratio_high | short)] \(.reason // "")";
 
-# The methods that are ahead by a quantity, or at a size.
-def ahead: (.methods // [])[], .method, .lowest | strings;
+# A copy that is told apart from what it copies is INVALID, and never called a winner.
+def not_the_same:
+  select(.verdict | IN("SMALL", "EQUIVALENT", "INCONCLUSIVE", "UNRANKED") | not) | words;
+
+# The methods that are ahead by a quantity, or at a size: not those of which any may be.
+def ahead: select(.outcome | IN("fastest", "same")) | (.methods // [])[], .method | strings;
 def rankings: .findings[] | select(.finding == "ranking");
 def ranked($quantity): [rankings | select(.quantity == $quantity) | ahead];
 def classic_ranked($bytes):

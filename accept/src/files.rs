@@ -117,7 +117,9 @@ fn on(bench: &Bench, kind: &str, engines: &[String; 3]) -> Res {
     finished.success()?;
     let said = said(bench);
     let left = bench.read("said/left").unwrap_or_default();
-    let beside = json!({"left": left.trim(), "changed": bench.path("said/changed").exists()});
+    let changed = bench.path("said/changed").exists();
+    let shares = matches!(kind, "xfs" | "btrfs");
+    let beside = json!({"left": left.trim(), "changed": changed, "shares": shares});
     match kind {
         "failing" => bench.ask("a device that fails", &said, &beside),
         "quota" => bench.ask("a quota that is used up", &said, &beside),

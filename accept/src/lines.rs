@@ -255,14 +255,17 @@ mod tests {
         let models = models.map(|id| json!({"name": id, "available": true}));
         let here = json!({ "models": models });
         let by_design = json!({"status": "skipped", "reason": "one at a time"});
-        let judged = |poll: Value, method: Option<&str>| {
+        let told = |outcome: &str, poll: Value, method: Option<&str>| {
             let run = json!({
                 "cells": [server("epoll_lt"), with(server("iterative"), &by_design),
                           with(server("poll"), &poll)],
-                "findings": [{"finding": "ranking", "quantity": "server_cpu", "method": method}],
+                "findings": [{"finding": "ranking", "quantity": "server_cpu",
+                              "outcome": outcome, "method": method}],
             });
             good("servers first-look", &run, &here)
         };
+        let judged = |poll: Value, method: Option<&str>| told("fastest", poll, method);
+        assert!(!told("undecided", json!({}), Some("poll")), "any may be");
         assert!(judged(json!({}), Some("poll")));
         assert!(!judged(json!({"status": "failed"}), Some("poll")));
         assert!(!judged(by_design.clone(), Some("poll")));
@@ -312,6 +315,22 @@ mod tests {
             !judged(with(run(1.02, 2), &json!({"run": {"host": {"facts": []}}}))),
             "no counter"
         );
+    }
+
+    #[test]
+    fn copies_of_a_build_are_the_same_beside_the_baseline_and_by_themselves() {
+        let judged = |verdict: Value, own: Value| {
+            let change = json!({"arm": "write", "quantity": "time", "verdict": verdict,
+                                "own": {"verdict": own, "ratio": 1.0}});
+            asked("truth fresh-copies", "two runs", &json!({"changes": [change]}), &json!(0))
+        };
+        assert!(judged(json!("EQUIVALENT"), json!("INCONCLUSIVE")));
+        assert!(!judged(json!("EQUIVALENT"), json!("SLOWER")), "all of it is slower");
+        assert!(!judged(json!("SMALL"), json!("EQUIVALENT")));
+        for nothing in [json!(null), json!("INVALID"), json!("UNRANKED")] {
+            assert!(!judged(json!("EQUIVALENT"), nothing.clone()));
+            assert!(!judged(nothing, json!("EQUIVALENT")));
+        }
     }
 
     #[test]

@@ -56,6 +56,10 @@ fn throttle_all(bench: &Bench) -> Res {
                 && entry["transport"] == transport
         })
     };
+    let unavailable = listed.names("methods", |entry| {
+        entry["control"] == false && entry["available"] == false && entry["transport"] == "tcp"
+    });
+    unavailable.iter().for_each(|name| bench.missing(format!("{name} is not available")));
     judge_throttled(bench, &over("tcp"), 1, STREAM)?;
     // Each datagram waits for a timer of its own, which a guest has late: shown, and
     // not judged.

@@ -323,7 +323,14 @@ pub fn tests(check: &Check, words: &str) -> Res<Finished> {
     let results = done.out_lines().filter(|line| line.starts_with("test result:"));
     let ran: Vec<&str> = results.filter(|line| !line.contains(" 0 passed")).collect();
     check.judge(words, done.status.success() && !ran.is_empty(), ran.join("; "));
+    miss_skipped(check, &done);
     Ok(done)
+}
+
+/// Tests that passed because they could not run (tests/support/skip.rs).
+pub fn miss_skipped(check: &Check, done: &Finished) {
+    let skipped = done.err_lines().filter_map(|line| line.split_once("SKIP "));
+    skipped.for_each(|(_, why)| check.missing(why));
 }
 
 /// The user this process runs as.

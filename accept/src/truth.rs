@@ -6,6 +6,7 @@ mod known;
 mod perf_stat;
 
 use crate::prelude::*;
+use crate::process::miss_skipped;
 
 pub const FUNCTIONS: Functions = &[
     ("stated-time", stated_time),
@@ -103,6 +104,7 @@ fn thread_cpu(bench: &Bench) -> Res {
             _ => bench.missing(format!("{ring} was not measured\n{}", done.stderr())),
         }
     }
+    miss_skipped(bench, &done);
     bench.part("conformance", done.success().map(|_| "it passes"));
     let run = "run write --engines write,uring_fixed --baseline write --block-sizes 256KiB \
                --threads 1 --target new --quick --passes 5 --json";

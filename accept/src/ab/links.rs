@@ -53,18 +53,21 @@ fn linked(bench: &Bench) -> Res<Vec<String>> {
 /// Two sides of links that differ in nothing but where their code lies.
 pub fn links(bench: &Bench) -> Res {
     let ours = linked(bench)?;
-    let (mut slower, mut changes) = (0, Vec::new());
+    let (mut slower, mut invalid, mut changes) = (0, 0, Vec::new());
     for _ in 0..times() {
         let flags = "--loop --links --threshold 2% --budget 60s";
         let (contrasts, _) = compared(bench, flags, ["a-*", "b-*"])?;
-        slower += contrasts.iter().filter(|one| one.verdict == "SLOWER").count();
+        let told = |word| contrasts.iter().filter(|one| one.verdict == word).count();
+        slower += told("SLOWER");
+        invalid += told("INVALID");
         let worst = contrasts.iter().map(|one| one.change * 100.0);
         changes.push(worst.fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a }));
     }
     let changes: Vec<String> = changes.iter().map(|change| format!("{change:+.2}")).collect();
     bench.note("eight links against eight, changes in %", changes.join(", "));
     bench.same("SLOWER among them", slower, 0);
-    let (mut slower, mut build, mut largest) = (0, 0, 0.0);
+    bench.within("INVALID among them", invalid, ..=changes.len() / 2);
+    let (mut slower, mut invalid, mut build, mut largest) = (0, 0, 0, 0.0);
     let pairs = ours
         .iter()
         .enumerate()
@@ -75,6 +78,7 @@ pub fn links(bench: &Bench) -> Res {
         let (contrasts, _) = compared(bench, flags, commands.each_ref().map(String::as_str))?;
         for contrast in contrasts {
             slower += u32::from(contrast.verdict == "SLOWER");
+            invalid += u32::from(contrast.verdict == "INVALID");
             build += u32::from(contrast.verdict == "BUILD");
             largest = f64::max(largest, contrast.change.abs());
         }
@@ -82,6 +86,7 @@ pub fn links(bench: &Bench) -> Res {
     let words = format!("{build} BUILD, largest change {:.1} %", largest * 100.0);
     bench.note("one link against one, 28 pairs by time and by CPU time", words);
     bench.same("SLOWER among them", slower, 0);
+    bench.within("INVALID of 56", invalid, ..=14);
     Ok(())
 }
 
