@@ -112,7 +112,7 @@ pub(crate) fn all(rows: Rows<'_>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::slice::from_ref;
 
     use super::*;
@@ -122,7 +122,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// A reader of our own output, for the round trip only.
-    fn parse(line: &str) -> Vec<String> {
+    pub(crate) fn parse(line: &str) -> Vec<String> {
         let mut fields = vec![String::new()];
         let mut quoted = false;
         let mut chars = line.chars().peekable();

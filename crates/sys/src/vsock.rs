@@ -94,9 +94,9 @@ mod tests {
 
     #[test]
     fn there_is_an_answer_in_time() {
-        if let Err(error) = try_loopback(Duration::from_millis(50)) {
-            let said = error.to_string();
-            assert!(said.contains("vsock"), "{said}");
-        }
+        let begin_ns = crate::clock::monotonic_ns();
+        let tried = try_loopback(Duration::from_millis(50));
+        // A limit that is ignored waits for two seconds (VSOCK_DEFAULT_CONNECT_TIMEOUT).
+        assert!(crate::clock::monotonic_ns() - begin_ns < 1_500_000_000, "{tried:?}");
     }
 }

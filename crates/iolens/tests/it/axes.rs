@@ -133,7 +133,9 @@ fn what_maps_counts_it_and_what_cannot_is_refused_before_the_start() {
         return;
     }
     done.assert_code(0);
-    for [receiver, arm, share] in column(&place, "rx_mapped_share") {
+    let mapped = column(&place, "rx_mapped_share");
+    assert!(mapped.iter().any(|[receiver, ..]| receiver == "tcp_zerocopy_receive"), "{mapped:?}");
+    for [receiver, arm, share] in mapped {
         if receiver == "tcp_zerocopy_receive" {
             let share: f64 = share.parse().unwrap();
             assert!((0.0..=1.0).contains(&share), "{arm}: {share}");
@@ -159,6 +161,7 @@ fn what_stays_armed_counts_its_re_arms() {
         }
         done.assert_code(0);
         let [rearms, enobufs] = ["rx_rearms", "rx_ring_enobufs"].map(|name| column(&place, name));
+        assert!(rearms.iter().any(|[receiver, ..]| receiver == "uring_recv_multishot"));
         for ([receiver, arm, rearms], [.., enobufs]) in rearms.into_iter().zip(enobufs) {
             if receiver == "uring_recv_multishot" {
                 let [rearms, enobufs] = [rearms, enobufs].map(|n| n.parse::<u64>().unwrap());

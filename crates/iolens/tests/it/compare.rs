@@ -106,7 +106,9 @@ fn what_is_no_other_build_is_refused_before_anything_is_measured() {
     for program in ["/bin/true", "/bin/cat", "/nowhere/iolens", "/etc/passwd"] {
         place.fails(&format!("compare {first} --rerun {program}"), 2, program);
     }
-    place.run(&format!("compare {first} last --rerun /bin/true")).ended(2);
+    let why = "No such file or directory";
+    place.fails(&format!("compare {first} --rerun /nowhere/iolens"), 2, why);
+    place.fails(&format!("compare {first} last --rerun /bin/true"), 2, "cannot be used with");
     assert_eq!(place.runs(), 1);
 }
 

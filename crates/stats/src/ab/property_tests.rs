@@ -112,10 +112,15 @@ proptest! {
 
     /// The baseline and the arm exchanged: changes are inverted, FASTER is SLOWER.
     #[test]
-    fn exchanged_arms_say_the_opposite(times in pairs(), unit in unit()) {
+    fn exchanged_arms_say_the_opposite(
+        times in pairs(), factor in select(vec![0.8, 1.0, 1.25]), unit in unit(),
+    ) {
+        let slowed = |&[a, b, c, d]: &[f64; 4]| [a, b, c * factor, d * factor];
+        let times: Vec<[f64; 4]> = times.iter().map(slowed).collect();
         let (one, other) = (trials(&times, [0, 1, 2, 3], 1.0), trials(&times, [2, 3, 0, 1], 1.0));
         let judged = |trials: &[AbTrial]| judge(&input(unit, trials, &[None; 2]), AbLook::Last);
         let (one, other) = (judged(&one), judged(&other));
+        prop_assert_eq!((one.contrasts.len(), other.contrasts.len()), (2, 2));
         for (one, other) in one.contrasts.iter().zip(&other.contrasts) {
             let ln = |contrast: &AbContrast| contrast.change.expect("a change").ln_1p();
             prop_assert!((ln(one) + ln(other)).abs() < 1e-9);

@@ -150,7 +150,7 @@ impl Findings {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-    use std::os::unix::fs::FileExt;
+    use std::os::unix::fs::{FileExt, MetadataExt};
 
     use super::*;
     use crate::skip;
@@ -175,19 +175,20 @@ mod tests {
 
     #[test]
     fn holes_are_flagged() {
+        let mut blocks = 0;
         let findings = examined(|file| {
             file.set_len(1 << 20).unwrap();
             file.write_all_at(&[1; 4096], 0).unwrap();
+            file.sync_all().unwrap();
+            blocks = file.metadata().unwrap().blocks();
         });
-        match findings.hole_bytes {
-            Some(holes @ 1..) => {
-                assert_eq!(holes, (1 << 20) - 4096);
-                let warning = findings.warnings().join("\n");
-                assert!(warning.contains("1020 KiB of the file (99.6%) is holes"), "{warning}");
-            }
-            // A file system without holes.
-            _ => assert!(findings.warnings().is_empty()),
+        if blocks * 512 >= 1 << 20 {
+            let name = "examine::tests::holes_are_flagged";
+            return skip::note(name, "the file system has no holes");
         }
+        assert_eq!(findings.hole_bytes, Some((1 << 20) - 4096));
+        let warning = findings.warnings().join("\n");
+        assert!(warning.contains("1020 KiB of the file (99.6%) is holes"), "{warning}");
     }
 
     #[test]

@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "")]
+    #[should_panic(expected = "beyond the mapping")]
     fn nothing_is_stored_beyond_the_end() {
         let file = file::in_folder(&std::env::temp_dir()).unwrap();
         create::truncate(file.as_fd(), 10).unwrap();
