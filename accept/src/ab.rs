@@ -107,8 +107,8 @@ impl Tally {
         let Tally { without, longest_s, worst, .. } = self;
         format!(
             "{of}: {slower} SLOWER, {faster} FASTER, {invalid} INVALID, {equivalent} EQUIVALENT, \
-             {excluding} intervals exclude no change, {without} without an interval, largest change {:.2} %, at most \
-             {longest_s:.1} s",
+             {excluding} intervals exclude no change, {without} without an interval, largest \
+             change {:.2} %, at most {longest_s:.1} s",
             worst * 100.0
         )
     }

@@ -24,7 +24,8 @@ const LEFT_LIMIT: Duration = Duration::from_secs(75);
 
 /// Workers, keepers and shells of ours that are still there, and folders with programs.
 const LEFT: &str = "for pid in /proc/[0-9]*; do \
-                    tr '\\0' ' ' <$pid/cmdline 2>/dev/null | grep -E '[i]olens worker|[w]orker --keep|[/]proc/self/exe worker'; \
+                    tr '\\0' ' ' <$pid/cmdline 2>/dev/null | \
+                    grep -E '[i]olens worker|[w]orker --keep|[/]proc/self/exe worker'; \
                     done; ls -d /tmp/iolens.* 2>/dev/null; true";
 
 /// Two hosts; they go with this, as a pid namespace goes with its first process.

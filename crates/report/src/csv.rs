@@ -112,34 +112,15 @@ pub(crate) fn all(rows: Rows<'_>) -> String {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use std::slice::from_ref;
 
     use super::*;
     use crate::fixture;
+    use crate::tests::csv_fields;
     use iolens_document::Joined;
     use iolens_stats::analysis::Interval;
     use proptest::prelude::*;
-
-    /// A reader of our own output, for the round trip only.
-    pub(crate) fn parse(line: &str) -> Vec<String> {
-        let mut fields = vec![String::new()];
-        let mut quoted = false;
-        let mut chars = line.chars().peekable();
-        while let Some(c) = chars.next() {
-            let last = fields.last_mut().expect("there is always one field");
-            match c {
-                '"' if quoted && chars.peek() == Some(&'"') => {
-                    chars.next();
-                    last.push('"');
-                }
-                '"' => quoted = !quoted,
-                ',' if !quoted => fields.push(String::new()),
-                other => last.push(other),
-            }
-        }
-        fields
-    }
 
     #[test]
     fn a_name_is_no_formula_and_a_number_stays_one() {
@@ -154,7 +135,7 @@ pub(crate) mod tests {
         fn quoting_round_trips(fields in prop::collection::vec("[a-z,\"\n\r µ]{0,12}", 1..6)) {
             let mut line = String::new();
             push_row(&mut line, fields.iter().cloned());
-            prop_assert_eq!(parse(line.strip_suffix('\n').expect("ends the line")), fields);
+            prop_assert_eq!(csv_fields(line.strip_suffix('\n').expect("ends the line")), fields);
         }
     }
 
@@ -222,8 +203,8 @@ pub(crate) mod tests {
             all(Rows::Slices(from_ref(&run))),
             all(Rows::Cells(from_ref(&run), from_ref(&analysis))),
         ] {
-            let columns = text.lines().next().map(|header| parse(header).len());
-            assert!(text.lines().all(|line| Some(parse(line).len()) == columns));
+            let columns = text.lines().next().map(|header| csv_fields(header).len());
+            assert!(text.lines().all(|line| Some(csv_fields(line).len()) == columns));
         }
     }
 
@@ -293,9 +274,9 @@ pub(crate) mod tests {
 
     /// The value of a column in a line.
     fn value<'a>(text: &'a str, line: &'a str, column: &str) -> String {
-        let header = parse(text.lines().next().expect("a header"));
+        let header = csv_fields(text.lines().next().expect("a header"));
         let at = header.iter().position(|name| name == column).expect("a column");
-        parse(line)[at].clone()
+        csv_fields(line)[at].clone()
     }
 
     #[test]

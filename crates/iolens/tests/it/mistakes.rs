@@ -72,7 +72,8 @@ fn a_file_that_is_not_ours_is_refused_untouched() {
     let place = Place::new();
     place.write("notes.txt", "precious");
     for line in ["run net --methods send --quick", "runs", "show last"] {
-        place.fails(&format!("{line} --db PLACE/notes.txt"), 4, "not an SQLite database");
+        let why = "notes.txt is not a file of results: it is not an SQLite database";
+        place.fails(&format!("{line} --db PLACE/notes.txt"), 4, why);
     }
     assert_eq!(place.read("notes.txt"), "precious");
 

@@ -11,6 +11,7 @@ use crate::studies::files::copying_tests;
 use crate::studies::files::writes;
 use crate::studies::server;
 use crate::studies::syscall;
+use crate::tests::csv_fields;
 use crate::{csv, fixture, html, json, text};
 
 /// A made-up run of each study but `net`, by the name of its snapshots.
@@ -150,7 +151,7 @@ fn exports_have_the_columns_of_their_study_in_every_row() {
             let columns = header.lines().count();
             let mut rows = table.lines().skip(1).peekable();
             assert!(rows.peek().is_some(), "{study} {name}");
-            assert!(rows.all(|line| csv::tests::parse(line).len() == columns), "{study} {name}");
+            assert!(rows.all(|line| csv_fields(line).len() == columns), "{study} {name}");
             insta::assert_snapshot!(format!("{study}_columns_of_{name}"), header);
         }
     }
